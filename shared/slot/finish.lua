@@ -1,0 +1,84 @@
+-- finish: end an attempt.
+--
+-- KEYS[6]   record of the request
+-- ARGV +1 ticket  +2 request id  +3 fence  +4 outcome: done, dead, retry  +5 response (opaque)  +6 reason  +7 detail
+--      +8 own snooze count k (-1: ingest, whose ticket has no task yet)  +9 1: the ticket is the caller's own
+--      +10 attempts allowed  +11 greatest age ms since the first start  +12 +13 backoff min, max ms  +14 Retry-After ms (0: none)
+--      +15 1: counts as an attempt  +16 jitter, a factor around 1
+-- Reply: OK(status, due, k, at, next head)   status: done, dead, or retry (start again from at; its task (ticket, k) is due)
+--        DONE(status, next head)             another grant has ended the request
+--        LOST(next head)                     the lease is another's
+-- Invariant: only the grant with this fence ends the ticket; what it did stands however often the call is repeated (I7).
+-- The first write frees, so that work goes on when Redis is full.
+
+local t, r, fence, outcome = narg(1), arg(2), narg(3), arg(4)
+local own, jitter = arg(9) == '1', tonumber(arg(16))
+local rec = redis.call('HMGET', REC, 'status', 'fence')
+local terminal = rec[1] and rec[1] ~= 'open'
+
+local function answer(verdict, ...) return append(reply(verdict, ...), nextHead()) end
+local function record(status, reason)
+  redis.call('HSET', REC, 'status', status, 'resp', arg(5), 'reason', reason, 'detail', arg(7), 'finished', int(now),
+    'durable', '0')
+  redis.call('PEXPIREAT', REC, int(now + retention))
+end
+
+if terminal then
+  return answer(tonumber(rec[2] or 0) == fence and 'OK' or 'DONE', 'status', rec[1])
+end
+local e = not absent and open(t)
+if not (e and e.r == r) then
+  -- A voided ticket whose handler finished after all: the effect happened, so the record says it.
+  if rec[1] and not absent and voided(t) and tonumber(rec[2] or 0) == fence and outcome == 'done' then
+    passWhenFull()
+    record('done', arg(6))
+    return answer('OK', 'status', 'done')
+  end
+  return answer('LOST')
+end
+if e.lastfin == fence then
+  return answer('OK', 'status', 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
+end
+if e.fence ~= fence then return answer('LOST') end
+passWhenFull()
+
+local reason = arg(6)
+local backoff = 0
+if outcome == 'retry' then
+  set('fails', s.fails + 1)
+  backoff = math.min(narg(13), narg(12) * 2 ^ math.min(s.fails - 1, 40)) * jitter
+  if narg(14) > 0 then backoff = narg(14) end
+  backoff = math.ceil(backoff)
+  if arg(15) == '0' then e.spared = e.spared + 1 end
+  if e.att - e.spared >= narg(10) then outcome, reason = 'dead', 'attempts'
+  elseif now - e.first >= narg(11) then outcome, reason = 'dead', 'max-age' end
+else
+  set('fails', 0)
+end
+
+if outcome == 'retry' then
+  e.nb, e.lastfin, e.fence, e.owner = now + backoff, fence, 0, ''
+  if e.p ~= 0 then e.p = now + confirmWithin end
+  if own then
+    e.k = math.max(e.k, narg(8) + 1)
+    e.due = math.max(now, e.nb - math.floor(lead()))
+  end
+  put(t, e)
+  redis.call('ZADD', L, 0, int(t))
+  set('since', now)
+  redis.call('HSET', REC, 'reason', reason, 'detail', arg(7))
+  extendForTask()
+  redis.call('PEXPIREAT', REC, int(s['end']))
+  wake()
+  save()
+  return answer('OK', 'status', 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
+end
+
+-- The successor of a head that died of a retryable failure waits as long as the head would have.
+if backoff > 0 then set('hold', now + backoff) end
+record(outcome, reason)
+resolve(t)
+extend(now + retention + 60000)
+wake()
+save()
+return answer('OK', 'status', outcome)

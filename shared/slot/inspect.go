@@ -1,0 +1,92 @@
+package slot
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Running is a request with a live lease.
+type Running struct {
+	Ticket  int64
+	Request string
+	// Started is the grant.
+	Started time.Time
+}
+
+// State is a lane as Inspect saw it. An unknown lane is an empty one: Absent is true and the rest zero.
+type State struct {
+	Seen
+	Absent bool
+	// Depth counts unresolved requests; Waiting those that hold no live lease.
+	Depth, Waiting int64
+	// Running lists live leases, at most RunningListed.
+	Running []Running
+	// Gate is when pace allows the next start, QuarantineUntil and Hold when a lost Redis or a failed head do; all Redis
+	// milliseconds, in the past or 0 where nothing holds.
+	Gate, QuarantineUntil, Hold int64
+	// HeadRun is the earliest start of the head, HeadNotBefore what its own failure demands; HeadAttempts its grants so far.
+	HeadRun, HeadNotBefore, HeadAttempts int64
+	// Last is the slot of the last waiting request, in Redis milliseconds; 0 where none waits.
+	Last int64
+	// Paused says that the lane is held; Parked is the ticket it stands on, 0 for none.
+	Paused bool
+	Parked int64
+	// Resolved counts the requests that this life of the lane has resolved.
+	Resolved int64
+	// Missing is the ticket whose task the queue denied last.
+	Missing int64
+	// Full says that concurrency is used up.
+	Full bool
+}
+
+// RequestState is one request as Inspect saw it.
+type RequestState struct {
+	Record
+	// Known is false when Redis has no record.
+	Known bool
+	// Open says that the ticket is in the lane; Live that it runs now.
+	Open, Live bool
+	// Position is the waiting requests before it + 1, Slot its earliest start; set while it waits.
+	Position, Slot int64
+}
+
+// RunningListed bounds State.Running.
+const RunningListed = 100
+
+// Inspect reads a lane and, unless requestID is empty, one of its requests. It changes nothing and takes constant work. See
+// Reserve for errors.
+func (s *Store) Inspect(ctx context.Context, lane Lane, requestID string) (State, RequestState, error) {
+	r, err := s.run(ctx, inspectScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID, RunningListed)
+	if err != nil {
+		return State{}, RequestState{}, err
+	}
+	state := State{
+		Seen: r.seen(), Absent: r.bool("absent"), Depth: r.int("depth"), Waiting: r.int("waiting"), Running: r.running(),
+		Gate: r.int("gate"), QuarantineUntil: r.int("quarantine"), Hold: r.int("hold"), HeadRun: r.int("headrun"),
+		HeadNotBefore: r.int("headnb"), HeadAttempts: r.int("headatt"), Last: r.int("last"), Paused: r.bool("paused"),
+		Parked: r.int("parked"), Resolved: r.int("resolved"), Missing: r.int("miss"),
+		Full: r.int("runningcount") >= int64(lane.Concurrency),
+	}
+	req := RequestState{Record: r.record("rec."), Open: r.bool("open"), Live: r.bool("live")}
+	req.ID, req.Known = requestID, req.Status != ""
+	if req.Open {
+		req.Attempts = r.int("attempts")
+	}
+	if req.Open && !req.Live {
+		req.Position, req.Slot = r.int("rank")+1, r.int("slot")
+	}
+	return state, req, r.err
+}
+
+func (r *reply) running() []Running {
+	words := strings.Fields(r.fields["running"])
+	list := make([]Running, 0, len(words)/3)
+	for i := 0; i+2 < len(words); i += 3 {
+		ticket, _ := strconv.ParseInt(words[i], 10, 64)
+		started, _ := strconv.ParseInt(words[i+2], 10, 64)
+		list = append(list, Running{Ticket: ticket, Request: words[i+1], Started: time.UnixMilli(started).UTC()})
+	}
+	return list
+}

@@ -1,0 +1,43 @@
+package slot
+
+import "net/url"
+
+// Keys names the Redis keys of one lane. All share one hash tag, so that they live in one slot of a Redis Cluster. It is the
+// only place where a key of a lane is put together.
+type Keys struct{ prefix string }
+
+// KeysOf returns the names for the lane of key. The key is percent-encoded, so that a brace of its own cannot end the tag.
+func KeysOf(key string) Keys { return Keys{prefix: "seriatim:{" + url.PathEscape(key) + "}:"} }
+
+// State is the hash of the lane's scalars.
+func (k Keys) State() string { return k.prefix + "s" }
+
+// Queue is the hash from open ticket to its entry.
+func (k Keys) Queue() string { return k.prefix + "q" }
+
+// Leases is the sorted set of started and unresolved tickets by lease expiry.
+func (k Keys) Leases() string { return k.prefix + "l" }
+
+// Resolved is the sorted set of tickets resolved before they could start.
+func (k Keys) Resolved() string { return k.prefix + "d" }
+
+// Voided is the sorted set of tickets whose place was given up.
+func (k Keys) Voided() string { return k.prefix + "v" }
+
+// Record is the hash with the record of one request.
+func (k Keys) Record(requestID string) string { return k.prefix + "i:" + requestID }
+
+// Wake is the pub/sub channel on which scripts name the ticket that may start next.
+func (k Keys) Wake() string { return k.prefix + "w" }
+
+func (k Keys) lane() []string {
+	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}
+}
+
+// intervalKey holds the interval that the lanes of a policy have shown lately, in microseconds.
+func intervalKey(policy string) string {
+	return "seriatim-policy:{" + url.PathEscape(policy) + "}:interval"
+}
+
+// missingKey counts the missing heads of one minute over all lanes.
+func missingKey(minute string) string { return "seriatim-missing:{" + minute + "}" }

@@ -1,0 +1,319 @@
+-- lane.lua: what every script of a lane begins with. Go puts this file before each script.
+--
+-- KEYS[1] :s  hash    scalars of the lane (NUMBERS and STRINGS below)
+-- KEYS[2] :q  hash    ticket -> entry of an open ticket, the fields of ENTRY joined by '|'; gone once resolved
+-- KEYS[3] :l  zset    started and unresolved tickets, score = lease expiry in ms (0: lapsed by a retry)
+-- KEYS[4] :d  zset    tickets above u that are resolved without having started, score = ticket
+-- KEYS[5] :v  zset    voided tickets, score = ticket
+-- KEYS[6] :i:<id> hash the record of the request that the call is about (scripts that take one)
+--
+-- ARGV[1]  generation that the caller expects   ARGV[2]  end of the quarantine, ms (0: none)   ARGV[3]  1: generation is young
+-- ARGV[4]  concurrency   ARGV[5] burst   ARGV[6] spacing ms   ARGV[7] lease ms   ARGV[8] confirm deadline D, ms
+-- ARGV[9]  interval guess ms (the policy's, for a lane that has learned none)   ARGV[10] inline wait W ms
+-- ARGV[11] retention ms   ARGV[12] wake-up channel   ARGV[13..] the script's own
+--
+-- Reply: {verdict, name, value, name, value, ...}, all strings. Instants are Redis milliseconds, made monotone per lane.
+-- Invariant: no write before the generation and the format have been checked; every key written has an expiry.
+
+local FORMAT = 1
+local DAY = 86400000
+local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
+local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
+local REPAIR = 1000000 -- how far a repair skips tickets and fences
+local GRACE, AWAY, CLAIM = 1000, 50, 2000
+local ARGS = 12
+
+local S, Q, L, D, V, REC = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local generation, quarantine = tonumber(ARGV[1]), tonumber(ARGV[2])
+local n, burst, spacing, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local retention, channel = tonumber(ARGV[11]), ARGV[12]
+
+local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prev', 'granted',
+  'hold', 'fails', 'paused', 'parked', 'kick', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
+  'missat', 'end', 'resolved' }
+local STRINGS = { 'gaps', 'kickby', 'claimby' }
+local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared' }
+local TEXT = { r = true, owner = true }
+
+local function int(x) return string.format('%.0f', x) end
+local function arg(i) return ARGV[ARGS + i] end
+local function narg(i) return tonumber(ARGV[ARGS + i]) end
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local s, dirty, grown, entries = {}, {}, {}, {}
+do
+  local names = {}
+  for _, f in ipairs(NUMBERS) do names[#names + 1] = f end
+  for _, f in ipairs(STRINGS) do names[#names + 1] = f end
+  local values = redis.call('HMGET', S, unpack(names))
+  for i, f in ipairs(names) do
+    if i <= #NUMBERS then s[f] = tonumber(values[i] or 0) else s[f] = values[i] or '' end
+  end
+end
+local absent = s.format == 0
+if s.last > now then now = s.last end
+
+local function set(field, value)
+  if s[field] ~= value then s[field], dirty[field] = value, true end
+end
+
+-- A write that frees or grows nothing: after it Redis lets the rest of the script pass, also when it is full.
+local function passWhenFull() redis.call('HDEL', S, '-') end
+
+local function extend(to)
+  if to > s['end'] then set('end', to) end
+end
+local function extendForTask()
+  if now + LIFE > s['end'] + SLACK then set('end', now + LIFE) end
+end
+
+local function save()
+  set('last', now)
+  local fields = {}
+  for f in pairs(dirty) do
+    fields[#fields + 1] = f
+    fields[#fields + 1] = type(s[f]) == 'number' and int(s[f]) or s[f]
+  end
+  if #fields > 0 then redis.call('HSET', S, unpack(fields)) end
+  if dirty['end'] then
+    for i = 1, 5 do redis.call('PEXPIREAT', KEYS[i], int(s['end'])) end
+  else
+    for key in pairs(grown) do redis.call('PEXPIREAT', key, int(s['end'])) end
+  end
+end
+
+local function reply(verdict, ...)
+  return { verdict, 'now', int(now), 'inc', int(s.inc), 'isi', int(s.isi), ... }
+end
+
+-- Entries of open tickets.
+local function entry(t)
+  if entries[t] ~= nil then return entries[t] end
+  local packed = redis.call('HGET', Q, int(t))
+  if not packed then entries[t] = false return false end
+  local e, i = {}, 0
+  for part in string.gmatch(packed .. '|', '([^|]*)|') do
+    i = i + 1
+    local f = ENTRY[i]
+    if f then e[f] = TEXT[f] and part or tonumber(part) or 0 end
+  end
+  entries[t] = e
+  return e
+end
+
+local function put(t, e)
+  local parts = {}
+  for i, f in ipairs(ENTRY) do
+    local v = e[f]
+    parts[i] = TEXT[f] and (v or '') or int(v or 0)
+  end
+  entries[t] = e
+  redis.call('HSET', Q, int(t), table.concat(parts, '|'))
+  grown[Q] = true
+end
+
+-- Gaps are ticket ranges that a repair skipped: 'from-to;', to exclusive.
+local function gaps()
+  local list = {}
+  for from, to in string.gmatch(s.gaps, '(%d+)-(%d+);') do list[#list + 1] = { tonumber(from), tonumber(to) } end
+  return list
+end
+local function inGap(t)
+  if s.gaps == '' then return false end
+  for _, g in ipairs(gaps()) do
+    if t >= g[1] and t < g[2] then return g[2] end
+  end
+  return false
+end
+local function skipped(from, to)
+  local count = 0
+  if s.gaps == '' then return 0 end
+  for _, g in ipairs(gaps()) do
+    local low, high = math.max(g[1], from), math.min(g[2], to)
+    if high > low then count = count + high - low end
+  end
+  return count
+end
+
+-- u is the lowest ticket that never started and is not resolved.
+local function advance()
+  while s.u < s.nxt do
+    local past = inGap(s.u)
+    if past then set('u', past)
+    elseif redis.call('ZREM', D, int(s.u)) == 1 then set('u', s.u + 1)
+    else return end
+  end
+end
+
+local function expiry(t) return tonumber(redis.call('ZSCORE', L, int(t)) or nil) end
+local function live(t)
+  local e = expiry(t)
+  return e ~= nil and e > now
+end
+-- open: a ticket that has neither been resolved nor purged.
+local function open(t)
+  local e = entry(t)
+  if e and (t >= s.u or expiry(t)) then return e end
+  return false
+end
+local function voided(t) return redis.call('ZSCORE', V, int(t)) ~= false end
+
+local function lapsed()
+  local tickets = redis.call('ZRANGEBYSCORE', L, '-inf', int(now))
+  for i, t in ipairs(tickets) do tickets[i] = tonumber(t) end
+  return tickets
+end
+local function running() return redis.call('ZCOUNT', L, '(' .. int(now), '+inf') end
+
+local function head()
+  local h
+  for _, t in ipairs(lapsed()) do
+    if not h or t < h then h = t end
+  end
+  if h then return h end
+  if s.u < s.nxt then return s.u end
+end
+
+-- How many requests wait before t.
+local function rank(t)
+  local before = 0
+  for _, x in ipairs(lapsed()) do
+    if x < t then before = before + 1 end
+  end
+  if t > s.u then
+    before = before + (t - s.u) - redis.call('ZCOUNT', D, '-inf', '(' .. int(t)) - skipped(s.u, t)
+  end
+  return before
+end
+local function depth()
+  return redis.call('ZCARD', L) + (s.nxt - s.u) - redis.call('ZCARD', D) - skipped(s.u, s.nxt)
+end
+
+-- Pace: GCRA. tat is bound to what the policy of this call could have made of the last grant, so that a changed
+-- spacing holds from the next start on.
+local function arrival()
+  if s.granted == 0 then return s.tat end
+  return math.min(math.max(s.tat, s.granted + spacing), s.granted + burst * spacing)
+end
+local function gate() return arrival() - (burst - 1) * spacing end
+local function notBefore(e) return math.max(s.hold, quarantine, e and e.nb or 0) end
+local function runAt(e) return math.max(gate(), s.since, notBefore(e)) end
+
+local function learned() return s.isi / 1000 end
+local function interval() if s.isi > 0 then return s.isi / 1000 end return guess end
+local function lead() return math.min(3000, 16 * math.max(spacing, interval())) end
+local function headEntry()
+  local h = head()
+  return h, h and entry(h) or false
+end
+
+-- The slot told to clients: the earliest start at this rank.
+local function slot(at)
+  local _, e = headEntry()
+  local from = math.max(now, notBefore(e))
+  return math.ceil(math.max(from, math.max(from, arrival()) + (at - burst + 1) * spacing, from + at * learned()))
+end
+-- The schedule of a task: a safety net, distinct for every rank, erring late.
+local function backstop(t, at)
+  local h, e = headEntry()
+  local base = math.max(now, gate(), notBefore(e))
+  if e and e.p > 0 and h ~= t then base = math.max(base, e.p) end
+  if running() >= n then
+    local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
+    local run = first and entry(tonumber(first))
+    if run then base = math.max(base, now + math.min(now - run.started, 60000)) end
+  end
+  return math.floor(base + at * math.max(1.02 * spacing, 2 * interval()) - lead())
+end
+
+-- What a caller needs to know to go on with the head.
+local function nextHead()
+  local h, e = headEntry()
+  if not h or not e then return {} end
+  local at = ''
+  if running() < n and s.paused == 0 and s.parked == 0 then at = int(runAt(e)) end
+  return { 'h', int(h), 'hr', e.r, 'hk', int(e.k), 'hdue', int(e.due), 'hhere', e.here > now and '1' or '0',
+    'hp', int(e.p), 'hat', at }
+end
+local function append(list, more)
+  for _, v in ipairs(more) do list[#list + 1] = v end
+  return list
+end
+-- A wake-up names the one ticket that may start next; nobody else need look.
+local function wake()
+  local h, e = headEntry()
+  if h and e and e.here > now and running() < n and s.paused == 0 and s.parked == 0 then
+    redis.call('PUBLISH', channel, int(h) .. ' ' .. int(math.max(now, runAt(e))))
+  end
+end
+
+-- grant gives ticket x its lease. Every grant takes pace. record is the record's key.
+local function grant(x, e, owner, record)
+  local possible = math.max(gate(), s.since)
+  if s.prev > 0 and e.att == 0 and possible > s.prev then
+    local sample = (possible - s.prev) * 1000
+    set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
+  end
+  set('tat', math.max(arrival(), now) + spacing)
+  set('granted', now)
+  set('prev', now)
+  set('fence', s.fence + 1)
+  e.owner, e.fence, e.started, e.here, e.nb = owner, s.fence, now, 0, 0
+  e.att = e.att + 1
+  if e.first == 0 then e.first = now end
+  put(x, e)
+  redis.call('ZADD', L, int(now + lease), int(x))
+  grown[L] = true
+  redis.call('HSET', record, 'fence', int(e.fence), 'started', int(e.first), 'attempts', int(e.att))
+  if x == s.u then
+    set('u', s.u + 1)
+    advance()
+  end
+end
+
+-- resolve takes an open ticket out of the lane for good.
+local function resolve(t)
+  redis.call('HDEL', Q, int(t))
+  entries[t] = false
+  if redis.call('ZREM', L, int(t)) == 0 then
+    if t == s.u then set('u', s.u + 1)
+    elseif t > s.u then
+      redis.call('ZADD', D, int(t), int(t))
+      grown[D] = true
+    end
+  end
+  advance()
+  set('resolved', s.resolved + 1)
+  set('since', now)
+  if not head() and redis.call('ZCARD', L) == 0 then set('prev', 0) end
+end
+
+-- voidTicket gives the place of t up: if its task ever comes it takes a new ticket.
+local function voidTicket(t)
+  resolve(t)
+  redis.call('ZADD', V, int(t), int(t))
+  grown[V] = true
+  wake()
+end
+
+-- Checks before anything else: a newer format, an older caller, an older lane.
+local refusal
+if s.format > FORMAT then refusal = reply('FORMAT', 'format', int(s.format))
+elseif not absent and s.gen > generation then refusal = reply('GENERATION', 'gen', int(s.gen))
+elseif not absent and s.gen < generation then
+  -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace.
+  local from = s.nxt
+  set('nxt', math.max(s.nxt, now) + REPAIR)
+  set('fence', math.max(s.fence, now) + REPAIR)
+  set('gaps', s.gaps .. int(from) .. '-' .. int(s.nxt) .. ';')
+  set('granted', now)
+  set('tat', now + burst * spacing)
+  set('gen', generation)
+  set('prev', 0)
+  extendForTask()
+  advance()
+end
+if refusal then return refusal end

@@ -1,0 +1,41 @@
+-- missing: a confirmed head whose task Cloud Tasks does not know.
+--
+-- KEYS[6]   record of the request
+-- ARGV +1 ticket  +2 request id  +3 snooze count k  +4 '' or what durable records say: void, done, dead  +5 response  +6 wait between looks, ms
+-- Reply: AGAIN(at)    first look recorded: look again from at
+--        CHECK        second look, nothing changed: read the durable records, then call again with what they say
+--        VOIDED(next head)  place given up; its task, should it come, takes a new ticket
+--        DONE(next head)    resolved with the durable record
+--        KEPT(next head)    it is no longer such a head
+-- Invariant: two looks at least +6 apart with the same ticket and k, no live lease, not unconfirmed.
+
+local t, r, k, settle = narg(1), arg(2), narg(3), arg(4)
+local e = not absent and open(t)
+local function answer(verdict) return append(reply(verdict), nextHead()) end
+if not e then return answer(settle ~= '' and not absent and voided(t) and 'VOIDED' or 'KEPT') end
+if e.r ~= r or e.k ~= k or e.p ~= 0 or live(t) or head() ~= t then return answer('KEPT') end
+passWhenFull()
+if s.miss ~= t or s.missk ~= k then
+  set('miss', t)
+  set('missk', k)
+  set('missat', now)
+end
+local at = s.missat + narg(6)
+if now < at then
+  save()
+  return reply('AGAIN', 'at', int(at))
+end
+if settle == '' then return reply('CHECK') end
+extendForTask()
+if settle == 'void' then
+  redis.call('HSET', REC, 'reason', 'task-missing', 'detail', 'the queue no longer has the task of this request')
+  voidTicket(t)
+  save()
+  return answer('VOIDED')
+end
+redis.call('HSET', REC, 'status', settle, 'resp', arg(5), 'finished', int(now), 'durable', '1')
+redis.call('PEXPIREAT', REC, int(now + retention))
+resolve(t)
+wake()
+save()
+return answer('DONE')

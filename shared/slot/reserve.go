@@ -1,0 +1,111 @@
+package slot
+
+import (
+	"context"
+	"time"
+)
+
+// Verdicts of Reserve.
+const (
+	// Replayed: the record is terminal; Reservation.Record holds it.
+	Replayed Verdict = "REPLAY"
+	// Mismatch: the id is in use with another fingerprint.
+	Mismatch Verdict = "MISMATCH"
+	// Run: the ticket has its lease; the caller runs it now.
+	Run Verdict = "RUN"
+	// Reserved: the ticket is new, or the caller's own again. Its task is the caller's to create.
+	Reserved Verdict = "OK"
+	// Duplicate: another caller reserved the same request, and it is still open.
+	Duplicate Verdict = "DUP"
+	// Full: depth or horizon refuse the request; nothing changed.
+	Full Verdict = "FULL"
+)
+
+// ReserveRequest is what Reserve needs to know of a request.
+type ReserveRequest struct {
+	// ID is the request id.
+	ID string
+	// Fingerprint tells a repetition from another request under the same id.
+	Fingerprint string
+	// Owner is a nonce of this caller; a resend carries the same.
+	Owner string
+	// Immediate lets an idle lane grant at once.
+	Immediate bool
+	// Adopt takes a request that has been accepted before: neither depth nor horizon apply.
+	Adopt bool
+	// Submitted is the client's submission, for the record.
+	Submitted time.Time
+	// Target is the target's name, for the record.
+	Target string
+}
+
+// Reservation is the answer of Reserve.
+type Reservation struct {
+	Seen
+	Verdict Verdict
+	// Ticket is set for Run, Reserved and Duplicate.
+	Ticket int64
+	// Grant is set for Run.
+	Grant Grant
+	// Slot is the earliest start, in Redis milliseconds; Position the waiting requests before it + 1.
+	Slot, Position int64
+	// Due is the schedule for the task of the ticket, in Redis milliseconds.
+	Due int64
+	// Confirmed says of a Duplicate that its task is known to be durable; Leased that it runs now.
+	Confirmed, Leased bool
+	// Record is set for Replayed.
+	Record Record
+	// Reason (depth or horizon), Depth and RetryAfter are set for Full.
+	Reason     string
+	Depth      int64
+	RetryAfter time.Duration
+	// Young says that the generation is young: durable records have to be asked before an unknown id runs.
+	Young bool
+}
+
+// Grant is the right to run one ticket once.
+type Grant struct {
+	Ticket int64
+	// Fence grows with every grant of the lane, for the life of the key.
+	Fence int64
+	// Expiry is the end of the lease in Redis milliseconds.
+	Expiry int64
+	// Attempt numbers the grants of the ticket from 1.
+	Attempt int64
+	// K is the snooze count of the ticket.
+	K int
+	// Owner is the nonce under which the lease was granted.
+	Owner string
+}
+
+// Reserve looks the request up, takes the next ticket, and grants it at once where the lane is idle and due. The error is of
+// Redis, ErrGeneration, ErrFormat or ErrReply; after one the ticket may or may not have been taken, and the same call with
+// the same Owner tells.
+func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Reservation, error) {
+	r, err := s.run(ctx, reserveScript, lane, []string{KeysOf(lane.Key).Record(req.ID)},
+		req.ID, req.Fingerprint, req.Owner, bit(req.Immediate), bit(req.Adopt), lane.MaxDepth, ms(Horizon),
+		req.Submitted.UnixMilli(), req.Target)
+	if err != nil {
+		return Reservation{}, err
+	}
+	res := Reservation{
+		Seen: r.seen(), Verdict: r.verdict, Ticket: r.int("ticket"), Slot: r.int("slot"), Position: r.int("position"),
+		Due: r.int("due"), Confirmed: r.bool("confirmed"), Leased: r.bool("leased"), Young: r.bool("young"),
+		Reason: r.fields["reason"], Depth: r.int("depth"), RetryAfter: r.duration("wait", time.Millisecond),
+	}
+	switch r.verdict {
+	case Run:
+		res.Grant = r.grant(req.Owner)
+	case Replayed:
+		res.Record = r.record("")
+		res.Record.ID = req.ID
+	}
+	return res, r.err
+}
+
+func (r *reply) grant(owner string) Grant {
+	return Grant{
+		Ticket: r.int("ticket"), Fence: r.int("fence"), Expiry: r.int("expiry"), Attempt: r.int("attempt"),
+		K: int(r.int("k")), Owner: owner,
+	}
+}

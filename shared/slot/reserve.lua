@@ -1,0 +1,90 @@
+-- reserve: look the request up, take the next ticket, and grant it at once where the lane is idle and due.
+--
+-- KEYS[6]   record of the request
+-- ARGV +1 request id  +2 fingerprint  +3 owner (nonce of the caller)  +4 1: may run at once  +5 1: adopt, no limits apply
+--      +6 greatest depth  +7 horizon ms  +8 submitted ms  +9 target
+-- Reply: REPLAY(status, resp, ...)   the record is terminal
+--        MISMATCH                    the id is in use with another fingerprint
+--        RUN(ticket, fence, expiry, attempt, k)   granted
+--        OK(ticket, slot, position, due)     a new ticket, or the caller's own again
+--        DUP(ticket, slot, position, due, confirmed, leased)   another caller's open ticket
+--        FULL(reason, depth, wait)   refused, nothing changed
+-- Invariant: an arrival never overtakes what waits (I2). The first write grows, so that a full Redis refuses the whole.
+
+local r, fp, owner = arg(1), arg(2), arg(3)
+local fast, adopt = arg(4) == '1', arg(5) == '1'
+local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner', 'resp', 'durable', 'submitted', 'started',
+  'finished', 'attempts', 'reason', 'detail', 'target')
+local status, mapped = rec[1], tonumber(rec[3] or 0)
+
+local function told(verdict, t, ...)
+  local before = rank(t)
+  return reply(verdict, 'ticket', int(t), 'slot', int(slot(before)), 'position', int(before + 1), 'young', ARGV[3], ...)
+end
+local function running_(t, e)
+  return reply('RUN', 'ticket', int(t), 'fence', int(e.fence), 'expiry', int(expiry(t)), 'attempt', int(e.att),
+    'k', int(e.k), 'young', ARGV[3])
+end
+
+if status == 'done' or status == 'dead' then
+  if rec[2] ~= fp then return reply('MISMATCH') end
+  return reply('REPLAY', 'status', status, 'ticket', int(mapped), 'resp', rec[5] or '', 'durable', rec[6] or '0',
+    'submitted', rec[7] or '0', 'started', rec[8] or '0', 'finished', rec[9] or '0', 'attempts', rec[10] or '0',
+    'reason', rec[11] or '', 'detail', rec[12] or '', 'target', rec[13] or '')
+end
+
+local e = status == 'open' and mapped > 0 and not absent and open(mapped)
+if e and e.r == r then
+  if rec[2] ~= fp then return reply('MISMATCH') end
+  local leased = live(mapped)
+  if leased and e.owner == owner then return running_(mapped, e) end
+  extendForTask()
+  redis.call('PEXPIREAT', REC, int(s['end']))
+  save()
+  local due = leased and math.max(e.due, expiry(mapped)) or e.due
+  if rec[4] == owner then return told('OK', mapped, 'due', int(due)) end
+  return told('DUP', mapped, 'due', int(due), 'confirmed', e.p == 0 and '1' or '0', 'leased', leased and '1' or '0')
+end
+
+if absent then
+  set('format', FORMAT)
+  set('gen', generation)
+  set('inc', now)
+  set('nxt', now)
+  set('u', now)
+  set('fence', now)
+end
+local waiting = rank(s.nxt)
+local at = slot(waiting)
+if not adopt then
+  local held = depth()
+  if held >= narg(6) then return reply('FULL', 'reason', 'depth', 'depth', int(held), 'wait', int(math.max(interval(), spacing))) end
+  if at - now > narg(7) then
+    return reply('FULL', 'reason', 'horizon', 'depth', int(held), 'wait', int(at - now - narg(7)))
+  end
+end
+
+local t = s.nxt
+local atOnce = fast and not head() and running() < n and s.paused == 0 and s.parked == 0
+  and now >= math.max(runAt(false), quarantine)
+redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
+redis.call('HDEL', REC, 'resp', 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail')
+set('nxt', t + 1)
+e = { r = r, k = 0, p = now + confirmWithin, owner = '' }
+for _, f in ipairs(ENTRY) do
+  if e[f] == nil then e[f] = 0 end
+end
+if atOnce then
+  grant(t, e, owner, REC)
+  extend(math.max(now + retention, s.tat, now + lease + confirmWithin) + 60000)
+  redis.call('PEXPIREAT', REC, int(s['end']))
+  save()
+  return running_(t, e)
+end
+entries[t] = e
+e.due = math.max(now, backstop(t, waiting))
+put(t, e)
+extendForTask()
+redis.call('PEXPIREAT', REC, int(s['end']))
+save()
+return reply('OK', 'ticket', int(t), 'slot', int(at), 'position', int(waiting + 1), 'due', int(e.due), 'young', ARGV[3])

@@ -1,0 +1,189 @@
+package slot
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lane.lua
+var laneLua string
+
+//go:embed reserve.lua
+var reserveLua string
+
+//go:embed start.lua
+var startLua string
+
+//go:embed renew.lua
+var renewLua string
+
+//go:embed finish.lua
+var finishLua string
+
+//go:embed confirm.lua
+var confirmLua string
+
+//go:embed void.lua
+var voidLua string
+
+//go:embed missing.lua
+var missingLua string
+
+//go:embed kick.lua
+var kickLua string
+
+//go:embed inspect.lua
+var inspectLua string
+
+// Verdict is the answer of a slot script.
+type Verdict string
+
+// script is one verb of the protocol.
+type script struct {
+	name string
+	*redis.Script
+}
+
+func newScript(name, body string) script { return script{name, redis.NewScript(laneLua + body)} }
+
+var (
+	reserveScript = newScript("reserve", reserveLua)
+	startScript   = newScript("start", startLua)
+	renewScript   = newScript("renew", renewLua)
+	finishScript  = newScript("finish", finishLua)
+	confirmScript = newScript("confirm", confirmLua)
+	voidScript    = newScript("void", voidLua)
+	missingScript = newScript("missing", missingLua)
+	kickScript    = newScript("kick", kickLua)
+	inspectScript = newScript("inspect", inspectLua)
+)
+
+var (
+	// ErrGeneration says that Redis holds lanes of a newer generation than the store of generations knows, twice.
+	ErrGeneration = errors.New("slot: the lane is of a newer generation of Redis than this instance knows")
+	// ErrFormat says that a newer version of the code has written the lane.
+	ErrFormat = errors.New("slot: the lane was written by a newer version of the code: deploy that version here too")
+	// ErrReply says that a script answered something this code cannot read. It should never happen.
+	ErrReply = errors.New("slot: unreadable reply of a script")
+)
+
+// Store runs the scripts. It is safe for concurrent use.
+type Store struct {
+	rdb         redis.Scripter
+	generations Generations
+	intervals   *Intervals
+}
+
+// New returns a Store on rdb. intervals may be nil: lanes that have learned nothing then guess ColdInterval.
+func New(rdb redis.Scripter, generations Generations, intervals *Intervals) *Store {
+	return &Store{rdb: rdb, generations: generations, intervals: intervals}
+}
+
+// run calls a script with the lane's common arguments. When the lane is of a newer generation it reads the generation again
+// and tries once more.
+func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (reply, error) {
+	generation, err := s.generations.Current(ctx)
+	for try := 0; err == nil; try++ {
+		var raw any
+		var r reply
+		if raw, err = sc.Run(ctx, s.rdb, append(KeysOf(lane.Key).lane(), records...), s.arguments(lane, generation, args)...).Result(); err != nil {
+			break
+		}
+		if r, err = parseReply(raw); err != nil {
+			break
+		}
+		switch r.verdict {
+		case "FORMAT":
+			err = ErrFormat
+		case "GENERATION":
+			if err = ErrGeneration; try == 0 {
+				generation, err = s.generations.Refresh(ctx)
+			}
+		default:
+			s.intervals.observe(lane.Policy, r.duration("isi", time.Microsecond))
+			return r, r.err
+		}
+	}
+	return reply{}, fmt.Errorf("slot %s of lane %q: %w", sc.name, lane.Key, err)
+}
+
+func (s *Store) arguments(lane Lane, g Generation, own []any) []any {
+	young := 0
+	if g.Young {
+		young = 1
+	}
+	return append([]any{
+		g.Number, g.QuarantineUntil, young, lane.Concurrency, lane.Burst, ms(lane.Spacing), ms(lane.Lease), ms(ConfirmWithin),
+		ms(s.intervals.guess(lane.Policy)), ms(InlineWait), ms(lane.Retention), KeysOf(lane.Key).Wake(),
+	}, own...)
+}
+
+// ms is d in whole milliseconds, rounded up: a bound may last longer than asked for, never shorter.
+func ms(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// reply is a decoded answer: a verdict and named strings.
+type reply struct {
+	verdict Verdict
+	fields  map[string]string
+	err     error
+}
+
+func parseReply(raw any) (reply, error) {
+	list, ok := raw.([]any)
+	if !ok || len(list)%2 != 1 {
+		return reply{}, fmt.Errorf("%w: %T of odd shape", ErrReply, raw)
+	}
+	words := make([]string, len(list))
+	for i, v := range list {
+		if words[i], ok = v.(string); !ok {
+			return reply{}, fmt.Errorf("%w: element %d is a %T", ErrReply, i, v)
+		}
+	}
+	r := reply{verdict: Verdict(words[0]), fields: make(map[string]string, len(words)/2)}
+	for i := 1; i < len(words); i += 2 {
+		r.fields[words[i]] = words[i+1]
+	}
+	return r, nil
+}
+
+// int reads a field; an absent or empty one is 0.
+func (r *reply) int(name string) int64 {
+	text := r.fields[name]
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		r.err = errors.Join(r.err, fmt.Errorf("%w: field %s is no integer", ErrReply, name))
+	}
+	return n
+}
+
+func (r *reply) bool(name string) bool { return r.fields[name] == "1" }
+
+func (r *reply) duration(name string, unit time.Duration) time.Duration {
+	return time.Duration(r.int(name)) * unit
+}
+
+func (r *reply) seen() Seen {
+	return Seen{
+		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond),
+		Next: Head{
+			Ticket: r.int("h"), Request: r.fields["hr"], K: int(r.int("hk")), Due: r.int("hdue"), Here: r.bool("hhere"),
+			Deadline: r.int("hp"), At: r.int("hat"),
+		},
+	}
+}

@@ -1,0 +1,18 @@
+-- void: give up the place of a ticket that was never confirmed and has no task.
+--
+-- KEYS[6]   record of the request
+-- ARGV +1 ticket  +2 request id  +3 1: at once (CreateTask failed for certain), else only past the confirm deadline
+-- Reply: VOIDED(next head) | KEPT(next head)
+-- Invariant: a confirmed ticket and a live lease are never voided. The caller has looked for the task after the deadline.
+
+local t, r, atOnce = narg(1), arg(2), arg(3) == '1'
+local e = not absent and open(t)
+local function answer(verdict) return append(reply(verdict), nextHead()) end
+if not e then return answer(not absent and voided(t) and 'VOIDED' or 'KEPT') end
+if e.r ~= r or e.p == 0 or live(t) or not (atOnce or e.p < now) then return answer('KEPT') end
+passWhenFull()
+voidTicket(t)
+if e.att == 0 then redis.call('DEL', REC) end
+extendForTask()
+save()
+return answer('VOIDED')

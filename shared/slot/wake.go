@@ -1,0 +1,147 @@
+package slot
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Hub brings wake-ups to the waiters of one instance over one subscription connection, however many lanes and waiters there
+// are. A wake-up is a hint: one that is lost costs time, never correctness, since waiters also poll. It is safe for
+// concurrent use.
+type Hub struct {
+	subscribe func() *redis.PubSub
+
+	mu    sync.Mutex
+	ps    *redis.PubSub
+	lanes map[string]map[*Listener]struct{}
+}
+
+// Subscriber is the part of a go-redis client that a Hub needs.
+type Subscriber interface {
+	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
+}
+
+// NewHub returns a Hub that opens its connection with the first Listen.
+func NewHub(rdb Subscriber) *Hub {
+	return &Hub{
+		subscribe: func() *redis.PubSub { return rdb.Subscribe(context.Background()) },
+		lanes:     map[string]map[*Listener]struct{}{},
+	}
+}
+
+// Wakeup is a hint to look again.
+type Wakeup struct {
+	// At is the Redis instant in milliseconds from which the listener's ticket may start. It is 0 after the subscription has
+	// been made (anew): messages before it may have been missed.
+	At int64
+}
+
+// Listener receives the wake-ups for one ticket of one lane.
+type Listener struct {
+	// C has room for one wake-up; a newer one replaces an older.
+	C chan Wakeup
+
+	hub     *Hub
+	channel string
+	ticket  int64
+}
+
+// Listen subscribes to the lane's wake-ups for ticket. A Redis that cannot be reached is no error here: no wake-up comes. The
+// caller closes the Listener.
+func (h *Hub) Listen(ctx context.Context, key string, ticket int64) *Listener {
+	l := &Listener{C: make(chan Wakeup, 1), hub: h, channel: KeysOf(key).Wake(), ticket: ticket}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ps == nil {
+		h.ps = h.subscribe()
+		go h.receive(h.ps.ChannelWithSubscriptions())
+	}
+	first := h.lanes[l.channel] == nil
+	if first {
+		h.lanes[l.channel] = map[*Listener]struct{}{}
+	}
+	h.lanes[l.channel][l] = struct{}{}
+	if first {
+		// The client keeps the channel in its list and subscribes again when it reconnects, so the error needs no handling.
+		_ = h.ps.Subscribe(ctx, l.channel)
+	}
+	return l
+}
+
+// Close ends the listening; the last listener of a lane ends its subscription.
+func (l *Listener) Close() {
+	h := l.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.lanes[l.channel], l)
+	if len(h.lanes[l.channel]) == 0 {
+		delete(h.lanes, l.channel)
+		_ = h.ps.Unsubscribe(context.Background(), l.channel)
+	}
+}
+
+// Close ends the subscription connection. No Listener may be open.
+func (h *Hub) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ps == nil {
+		return nil
+	}
+	return h.ps.Close()
+}
+
+func (h *Hub) receive(messages <-chan any) {
+	for m := range messages {
+		switch m := m.(type) {
+		case *redis.Subscription:
+			if m.Kind == "subscribe" {
+				h.deliver(m.Channel, 0, Wakeup{})
+			}
+		case *redis.Message:
+			if ticket, at, ok := parseWakeup(m.Payload); ok {
+				h.deliver(m.Channel, ticket, Wakeup{At: at})
+			}
+		}
+	}
+}
+
+// deliver hands w to the listeners of ticket on the channel, or to all of them where ticket is 0.
+func (h *Hub) deliver(channel string, ticket int64, w Wakeup) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.lanes[channel] {
+		if ticket == 0 || l.ticket == ticket {
+			l.put(w)
+		}
+	}
+}
+
+func (l *Listener) put(w Wakeup) {
+	select {
+	case l.C <- w:
+		return
+	default:
+	}
+	select {
+	case <-l.C:
+	default:
+	}
+	select {
+	case l.C <- w:
+	default:
+	}
+}
+
+func parseWakeup(payload string) (ticket, at int64, ok bool) {
+	first, second, _ := strings.Cut(payload, " ")
+	ticket, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	at, err = strconv.ParseInt(second, 10, 64)
+	return ticket, at, err == nil
+}
