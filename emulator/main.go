@@ -1,0 +1,40 @@
+// Command emulator runs Seriatim on a laptop, with no other software and no cloud account.
+//
+//	go run ./emulator              serves until interrupted
+//	go run ./emulator walkthrough  submits a thousand requests under one key and checks every promise
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "emulator:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "walkthrough":
+			return walk(ctx, args[1:])
+		case "compare":
+			return errors.New("compare is not built yet")
+		}
+	}
+	return serve(ctx, args)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/seriatim/seriatim/emulator/cloudtasks"
+	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/shared/logging"
+)
+
+// emulatorFlags are those that serving and the walkthrough share.
+type emulatorFlags struct {
+	addr, tasksAddr, config, redis, firestore, faults string
+	seed                                              uint64
+	verbose                                           bool
+}
+
+func (f *emulatorFlags) define(set *flag.FlagSet, addr, tasksAddr string) {
+	set.StringVar(&f.addr, "addr", addr, "loopback `address` of the functions; :0 picks a free port")
+	set.StringVar(&f.tasksAddr, "tasks-addr", tasksAddr, "loopback `address` of the Cloud Tasks API; :0 picks a free port")
+	set.StringVar(&f.config, "config", "", "configuration `file`; {env: SAMPLE_URL} in it is the sample target")
+	set.StringVar(&f.redis, "redis", "", "`URL` of a Redis server (default: embedded)")
+	set.StringVar(&f.firestore, "firestore", "", "`host:port` of a Firestore emulator (not built yet: records live in memory)")
+	set.StringVar(&f.faults, "faults", "", "faults of Cloud Tasks, such as late=0.002:30s-180s,jitter=20ms-200ms,duplicate=0.01,lose-reply=0.01,error=0.01")
+	set.Uint64Var(&f.seed, "seed", 1, "seed of the faults")
+	set.BoolVar(&f.verbose, "v", false, "write the log lines of functions and queue to standard error")
+}
+
+// options reads the flags into options of a Stack.
+func (f *emulatorFlags) options() (stack.Options, error) {
+	o := stack.Options{Addr: f.addr, TasksAddr: f.tasksAddr, Redis: f.redis, Seed: f.seed}
+	if f.firestore != "" {
+		return o, fmt.Errorf("-firestore %s: not built yet, leave it out: records live in memory", f.firestore)
+	}
+	var err error
+	if o.Faults, err = cloudtasks.ParseFaults(f.faults); err != nil {
+		return o, fmt.Errorf("-faults: %w", err)
+	}
+	if f.config != "" {
+		document, err := os.ReadFile(f.config)
+		if err != nil {
+			return o, fmt.Errorf("-config: %w", err)
+		}
+		o.Config = func(string) string { return string(document) }
+	}
+	if f.verbose {
+		o.Logger = logging.New(os.Stderr, "")
+	}
+	return o, nil
+}
+
+func serve(ctx context.Context, args []string) error {
+	var f emulatorFlags
+	set := flag.NewFlagSet("emulator", flag.ContinueOnError)
+	f.define(set, "127.0.0.1:8080", "127.0.0.1:8123")
+	if err := parse(set, args); err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if o.Logger == nil {
+		// What needs a person's eye is shown anyway.
+		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	s, err := stack.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	announce(s, o.Config == nil)
+	<-ctx.Done()
+	return s.Close()
+}
+
+func parse(set *flag.FlagSet, args []string) error {
+	if err := set.Parse(args); err != nil {
+		return flag.ErrHelp // the flag set has said what is wrong
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q: commands are walkthrough and compare, all else are flags (see -h)", set.Arg(0))
+	}
+	return nil
+}
+
+func announce(s *stack.Stack, builtIn bool) {
+	fmt.Printf("ingest         %s/v1/\n", s.URL)
+	fmt.Printf("executor       %s/executor\n", s.URL)
+	fmt.Printf("sample target  %s/sample\n", s.URL)
+	fmt.Printf("stats          %s/console/api/stats\n", s.URL)
+	fmt.Printf("Cloud Tasks    %s  (queue %s)\n", s.TasksAddr, stack.Queue)
+	if builtIn {
+		fmt.Printf("\nconfiguration (built in; -config FILE takes another):\n\n%s", stack.DefaultConfig(s.URL))
+	}
+	fmt.Printf("\ntry:  curl -i -d hello %s/v1/lanes/tenant-42:product-7/requests\n", s.URL)
+}

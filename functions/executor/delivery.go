@@ -1,0 +1,176 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// delivery is one call of Cloud Tasks, and what it drives.
+type delivery struct {
+	*Executor
+	lane  lane.Lane
+	env   taskqueue.Envelope
+	began time.Time
+	owner string
+
+	beside   sync.WaitGroup // drivers beside the own run, on lanes of concurrency > 1
+	drivers  sync.Mutex     // guards parallel and ahead
+	parallel int
+	ahead    *prefetched
+}
+
+// request handles a task of a ticket.
+func (d *delivery) request(ctx context.Context) int {
+	w := newWaiter(d)
+	defer w.close()
+	for drives := 0; ; {
+		left := w.left()
+		if drives >= maxDrives || d.draining() {
+			left = -1
+		}
+		v, sent, err := d.start(ctx, slot.StartRequest{Owner: d.owner, Left: left})
+		if err != nil {
+			return d.unreachable(ctx, "start", err)
+		}
+		switch v.Verdict {
+		case slot.AlreadyDone:
+			d.goOn(ctx, d.view(v.Seen))
+			return http.StatusOK
+		case slot.UnknownTicket:
+			return d.adopt(ctx)
+		case slot.Run:
+			return d.runOwn(ctx, v, sent)
+		case slot.Snoozed:
+			d.Observe(Snoozed)
+			return d.succeed(ctx, d.view(v.Seen), v.K, v.At)
+		}
+		view := d.view(v.Seen)
+		if v.Overdue {
+			drives++
+			if next, step := d.driveHead(ctx, view); step == ran {
+				d.goOn(ctx, next)
+				continue
+			}
+		}
+		w.wait(ctx, view, v)
+	}
+}
+
+// kicked handles a kick: it only drives.
+func (d *delivery) kicked(ctx context.Context) int {
+	v, _, err := d.start(ctx, slot.StartRequest{Owner: d.owner, Kick: d.env.Seq, Left: -1})
+	if err != nil {
+		return d.unreachable(ctx, "start kick", err)
+	}
+	if v.Verdict != slot.UnknownTicket {
+		d.goOn(ctx, d.view(v.Seen))
+	}
+	return http.StatusOK
+}
+
+// start calls the script with the own ticket filled in, and says when the call was sent.
+func (d *delivery) start(ctx context.Context, req slot.StartRequest) (slot.Started, time.Time, error) {
+	req.Ticket, req.Incarnation, req.Request, req.K = d.env.Ticket, d.env.Incarnation, d.env.ID, d.env.K
+	req.Jitter = d.Random.Jitter(0.2)
+	sent := d.Clock.Now()
+	v, err := d.Slots.Start(ctx, d.lane.Slot, req)
+	return v, sent, err
+}
+
+func (d *delivery) view(s slot.Seen) lane.View { return lane.View{Seen: s, Received: d.Clock.Now()} }
+
+func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) int {
+	ended, err := d.run(ctx, v, sent, d.env, true)
+	switch {
+	case errors.Is(err, lane.ErrLeaseLost):
+		return http.StatusConflict
+	case err != nil:
+		return d.unreachable(ctx, "run", err)
+	case ended.Verdict != slot.OK:
+		// Another grant ended it, or has it: the redelivery finds what happened.
+		return http.StatusConflict
+	}
+	status := http.StatusOK
+	if ended.Outcome == slot.Retry {
+		status = d.succeed(ctx, d.view(ended.Seen), ended.K, ended.Due)
+	}
+	d.goOn(ctx, d.view(ended.Seen))
+	return status
+}
+
+// run runs a granted ticket. On a lane that may run several at once it drives the others beside; else it fetches the body
+// that it will probably drive next while the target works.
+func (d *delivery) run(ctx context.Context, v slot.Started, sent time.Time, env taskqueue.Envelope, own bool) (lane.Ended, error) {
+	if view := d.view(v.Seen); d.lane.Slot.Concurrency > 1 {
+		d.driveBeside(ctx, view)
+	} else {
+		d.prefetch(ctx, view)
+	}
+	// A run goes on when Cloud Tasks hangs up: its effect is under way, and only its end can be recorded.
+	return d.Runner.Run(context.WithoutCancel(ctx), lane.Attempt{
+		Lane: d.lane, Grant: v.Grant, Request: env, Sent: sent, K: env.K, Own: own,
+	})
+}
+
+// succeed makes the successor of the own task durable before this one is answered 200.
+func (d *delivery) succeed(ctx context.Context, v lane.View, k int, at int64) int {
+	next := d.env
+	next.K = k
+	if err := d.Tasks.Create(ctx, d.lane, next, v, at); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "successor task not created: this one stays", "error", err)
+		return http.StatusConflict
+	}
+	return http.StatusOK
+}
+
+// adopt takes a request that this life of the lane does not know: its place was given up, or Redis was lost. It is not
+// answered 200 before a task of its new ticket is durable.
+func (d *delivery) adopt(ctx context.Context) int {
+	if _, found, err := d.Records.Lookup(ctx, d.env.Key, d.env.ID); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "durable record not readable", "error", err)
+		return http.StatusConflict
+	} else if found {
+		return http.StatusOK
+	}
+	r, err := d.Slots.Reserve(ctx, d.lane.Slot, slot.ReserveRequest{
+		ID: d.env.ID, Fingerprint: d.env.Fingerprint, Owner: d.owner, Adopt: true, Submitted: d.env.Submitted, Target: d.env.Target,
+	})
+	if err != nil {
+		return d.unreachable(ctx, "reserve", err)
+	}
+	switch r.Verdict {
+	case slot.Replayed, slot.Mismatch:
+		// Terminal already, or cancelled and its key used for another request since.
+		return http.StatusOK
+	}
+	logging.FromContext(ctx).InfoContext(ctx, "request adopted under a new ticket", "new_ticket", r.Ticket)
+	d.env.Incarnation, d.env.Ticket = r.Incarnation, r.Ticket
+	return d.succeed(ctx, d.view(r.Seen), 0, r.Due)
+}
+
+// unreachable answers for scripts that failed: 503 when Redis is out of reach, since nothing can run; else the redelivery may
+// do better.
+func (d *delivery) unreachable(ctx context.Context, op string, err error) int {
+	logging.FromContext(ctx).ErrorContext(ctx, "lane scripts failed", "operation", op, "error", err)
+	if errors.Is(err, slot.ErrGeneration) || errors.Is(err, slot.ErrFormat) || errors.Is(err, slot.ErrReply) {
+		return http.StatusConflict
+	}
+	return http.StatusServiceUnavailable
+}
+
+func (d *delivery) draining() bool {
+	select {
+	case <-d.Drain.Closed():
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,14 @@
+package executor
+
+import (
+	"net/http"
+
+	"github.com/GoogleCloudPlatform/functions-framework-go/functions"
+	"github.com/seriatim/seriatim/shared/bundle"
+)
+
+// The function is made with its first request: importing the package needs no environment.
+func init() {
+	f := &bundle.Function{Assemble: func(p *bundle.Parts) http.Handler { return Wire(p, nil) }}
+	functions.HTTP("Executor", f.ServeHTTP)
+}

@@ -1,0 +1,95 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/redisconn"
+	"github.com/seriatim/seriatim/shared/shutdown"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/target"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// Parts is one instance of a function, ready to be wired. It is safe for concurrent use.
+type Parts struct {
+	Config    Config
+	Redis     *redis.Client
+	Slots     *slot.Store
+	Intervals *slot.Intervals
+	Hub       *slot.Hub
+	Queue     *taskqueue.Client
+	Targets   *target.Set
+	Records   Records
+	Runner    *lane.Runner
+	Tasks     lane.Tasks
+	Drain     *shutdown.Drain
+	Clock     clock.System
+	Random    clock.System
+}
+
+// Records are the durable records. This version keeps none: records live in Redis for their whole retention.
+type Records struct{}
+
+// Lookup finds nothing.
+func (Records) Lookup(context.Context, string, string) (slot.Record, bool, error) {
+	return slot.Record{}, false, nil
+}
+
+// Open makes the parts. Targets that the policy names are looked for among functions first, the Go functions linked into the
+// bundle (target.Default in the cloud), else called by HTTP. ctx ends the making, not the parts.
+func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) {
+	targets, err := openTargets(c.Policy, functions)
+	if err != nil {
+		return nil, err
+	}
+	rdb, err := redisconn.Open(c.Redis)
+	if err != nil {
+		return nil, fmt.Errorf("open redis: %w", err)
+	}
+	queue, err := taskqueue.New(ctx, c.Tasks)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open queue: %w", err), rdb.Close())
+	}
+	p := &Parts{Config: c, Redis: rdb, Queue: queue, Targets: targets, Hub: slot.NewHub(rdb), Drain: &shutdown.Drain{}}
+	p.Intervals = slot.NewIntervals(rdb, p.Clock.Now)
+	p.Slots = slot.New(rdb, slot.First, p.Intervals)
+	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
+	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Clock: p.Clock, Random: p.Random}
+	return p, nil
+}
+
+// CountMissing counts one missing head over all lanes, and says whether voiding may go on.
+func (p *Parts) CountMissing(ctx context.Context) (bool, error) {
+	return slot.CountMissing(ctx, p.Redis, p.Clock.Now())
+}
+
+// Close frees the connections. No work may be under way.
+func (p *Parts) Close() error {
+	return errors.Join(p.Hub.Close(), p.Queue.Close(), p.Redis.Close())
+}
+
+func openTargets(doc *policy.Document, functions *target.Set) (*target.Set, error) {
+	set := &target.Set{}
+	var errs []error
+	for name, t := range doc.Targets {
+		if f, ok := functions.Get(name); ok {
+			errs = append(errs, set.Add(name, f))
+			continue
+		}
+		h, err := target.New(target.Config{
+			Name: name, URL: t.URL, Method: t.Method, Timeout: t.Timeout, Headers: t.Headers, Audience: t.Audience,
+			Secret: t.Secret, Retryable: t.Retry.Retryable, RetryTimeout: t.Retry.Timeout, RetryRefused: t.Retry.Refused,
+		})
+		if err == nil {
+			err = set.Add(name, h)
+		}
+		errs = append(errs, err)
+	}
+	return set, errors.Join(errs...)
+}

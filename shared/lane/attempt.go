@@ -1,0 +1,201 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/target"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// ErrLeaseLost is the cause with which the target's context ends when the lease has lapsed or is another's.
+var ErrLeaseLost = target.ErrLeaseLost
+
+// finishBudget bounds how long an attempt tries to report its end to a Redis that does not answer. The effect has happened:
+// giving up means one more run, so it tries for longer than a failover of Memorystore usually takes.
+const finishBudget = 20 * time.Second
+
+// Slots are the scripts that an attempt calls.
+type Slots interface {
+	Renew(ctx context.Context, lane slot.Lane, g slot.Grant) (expiry int64, ok bool, err error)
+	Finish(ctx context.Context, lane slot.Lane, req slot.FinishRequest) (slot.Finished, error)
+}
+
+// Targets finds a target by its configured name.
+type Targets interface {
+	Get(name string) (target.Target, bool)
+}
+
+// Runner runs attempts. It is safe for concurrent use.
+type Runner struct {
+	Slots   Slots
+	Targets Targets
+	Clock   clock.Clock
+	Random  clock.Random
+}
+
+// Attempt is one run of a granted ticket.
+type Attempt struct {
+	Lane    Lane
+	Grant   slot.Grant
+	Request taskqueue.Envelope
+	// Sent is when the call that granted the lease was sent: the lease is at least as old as its answer, at most as old as
+	// this.
+	Sent time.Time
+	// K is the snooze count of the caller's own task, -1 for ingest, whose ticket has none yet.
+	K int
+	// Own says that the ticket is the caller's own.
+	Own bool
+}
+
+// Ended is what an attempt came to.
+type Ended struct {
+	slot.Finished
+	Result target.Result
+	// FinishSent is when Finish was first sent, or a little earlier: a retry arms the confirm deadline no sooner.
+	FinishSent time.Time
+}
+
+// Run calls the target under the lease, renews the lease while the target works, and finishes. The error is ErrLeaseLost
+// when the lease was gone before the target was called, else that of Redis: then the attempt's end is not recorded.
+func (r *Runner) Run(ctx context.Context, a Attempt) (Ended, error) {
+	end, err := r.freshen(ctx, a)
+	if err != nil {
+		return Ended{}, err
+	}
+	result := r.call(ctx, a, end)
+	sent := r.Clock.Now()
+	finished, err := r.finish(context.WithoutCancel(ctx), a, result)
+	if err != nil {
+		return Ended{}, err
+	}
+	r.log(ctx, a, finished, result)
+	return Ended{Finished: finished, Result: result, FinishSent: sent}, nil
+}
+
+// freshen makes sure that the lease is young enough to call a target under it, and returns when it ends by our clock: a pause
+// between the grant and this line may have eaten it up.
+func (r *Runner) freshen(ctx context.Context, a Attempt) (time.Time, error) {
+	lease := a.Lane.Slot.Lease
+	for sent := a.Sent; ; {
+		if r.Clock.Now().Sub(sent) <= lease*2/3 {
+			return sent.Add(lease), nil
+		}
+		sent = r.Clock.Now()
+		_, ok, err := r.Slots.Renew(ctx, a.Lane.Slot, a.Grant)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !ok {
+			return time.Time{}, ErrLeaseLost
+		}
+	}
+}
+
+func (r *Runner) call(ctx context.Context, a Attempt, end time.Time) target.Result {
+	t, ok := r.Targets.Get(a.Request.Target)
+	if !ok {
+		return target.Result{Outcome: target.Retry, Reason: "target-missing"}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stopped := make(chan struct{})
+	r.Clock.Go(func() {
+		defer close(stopped)
+		r.renew(ctx, a, end, cancel)
+	})
+	result := t.Do(ctx, request(a))
+	cancel(context.Canceled)
+	<-stopped
+	return result
+}
+
+// renew keeps the lease alive until ctx ends, and ends ctx with ErrLeaseLost when it cannot.
+func (r *Runner) renew(ctx context.Context, a Attempt, end time.Time, cancel context.CancelCauseFunc) {
+	lease := a.Lane.Slot.Lease
+	for {
+		left := end.Sub(r.Clock.Now())
+		if left <= 0 {
+			cancel(ErrLeaseLost)
+			return
+		}
+		if clock.Sleep(ctx, r.Clock, min(lease/3, left)) != nil {
+			return
+		}
+		sent := r.Clock.Now()
+		try, stop := clock.WithTimeout(ctx, r.Clock, min(lease/3, max(end.Sub(sent), time.Millisecond)), context.DeadlineExceeded)
+		_, ok, err := r.Slots.Renew(try, a.Lane.Slot, a.Grant)
+		stop()
+		switch {
+		case err == nil && ok:
+			end = sent.Add(lease)
+		case err == nil:
+			cancel(ErrLeaseLost)
+			return
+		}
+	}
+}
+
+func request(a Attempt) target.Request {
+	e := a.Request
+	return target.Request{
+		Key: e.Key, ID: e.ID, Ticket: a.Grant.Ticket, Fence: a.Grant.Fence, Attempt: a.Grant.Attempt,
+		IdempotencyKey: e.IdempotencyKey, Header: e.Header, Body: e.Body, Traceparent: e.Traceparent,
+	}
+}
+
+// missingTargetAge is the age at which a request gives up waiting for its target to be configured: never, in practice.
+const missingTargetAge = 365 * 24 * time.Hour
+
+func (r *Runner) finish(ctx context.Context, a Attempt, result target.Result) (slot.Finished, error) {
+	req := slot.FinishRequest{
+		Grant: a.Grant, Request: a.Request.ID, Outcome: outcome(result.Outcome), Reason: result.Reason, K: a.K, Own: a.Own,
+		RetryAfter: result.RetryAfter, Counts: result.Counts, Jitter: r.Random.Jitter(0.2),
+	}
+	l := a.Lane.Slot
+	if result.Reason == "target-missing" {
+		l.MaxAge = missingTargetAge
+	}
+	var err error
+	if req.Response, err = EncodeResponse(result.Response, a.Lane.StoredLimit()); err != nil {
+		return slot.Finished{}, err
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
+	for began := r.Clock.Now(); ; {
+		finished, err := r.Slots.Finish(ctx, l, req)
+		if err == nil || r.Clock.Now().Sub(began) > finishBudget || errors.Is(err, slot.ErrGeneration) {
+			return finished, err
+		}
+		if err := clock.Sleep(ctx, r.Clock, wait.NextBackOff()); err != nil {
+			return slot.Finished{}, err
+		}
+	}
+}
+
+func outcome(o target.Outcome) slot.Outcome {
+	switch o {
+	case target.Accept:
+		return slot.Accept
+	case target.Final:
+		return slot.GiveUp
+	default:
+		return slot.Retry
+	}
+}
+
+func (r *Runner) log(ctx context.Context, a Attempt, f slot.Finished, result target.Result) {
+	level := slog.LevelInfo
+	if result.Outcome != target.Accept {
+		level = slog.LevelWarn
+	}
+	logging.FromContext(ctx).Log(ctx, level, "attempt ended",
+		logging.Lane, a.Lane.Slot.Key, logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
+		logging.Attempt, a.Grant.Attempt, logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
+		"reason", result.Reason, "error", result.Err)
+}

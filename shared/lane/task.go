@@ -1,0 +1,72 @@
+package lane
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// Queue creates tasks.
+type Queue interface {
+	Create(ctx context.Context, t taskqueue.Task) (created bool, err error)
+}
+
+// Kicks are the scripts that leaving a kick takes.
+type Kicks interface {
+	Kick(ctx context.Context, lane slot.Lane, incarnation, at int64, owner string) (seq, when int64, err error)
+}
+
+// Tasks creates the tasks of lanes. It is safe for concurrent use.
+type Tasks struct {
+	Queue  Queue
+	Kicks  Kicks
+	Clock  clock.Clock
+	Random clock.Random
+}
+
+// Create creates the task of the envelope's ticket and snooze count for the Redis instant at, which v dates. A task that is there
+// already is success: the name contains incarnation and request id. Errors are those of the Queue.
+func (t Tasks) Create(ctx context.Context, l Lane, e taskqueue.Envelope, v View, at int64) error {
+	e.V, e.Kind = taskqueue.Version, taskqueue.KindRequest
+	_, err := t.Queue.Create(ctx, taskqueue.Task{
+		ID: taskqueue.RequestTaskID(e.Key, e.Incarnation, e.Ticket, e.ID, e.K), At: v.Local(at), DispatchDeadline: l.DispatchDeadline(), Envelope: e,
+	})
+	return err
+}
+
+// Kick leaves a kick for the Redis instant at, unless one that comes early enough is under way. When it fails the lane waits
+// for its next task: a kick is never needed for safety.
+func (t Tasks) Kick(ctx context.Context, l Lane, v View, at int64) error {
+	seq, when, err := t.Kicks.Kick(ctx, l.Slot, v.Incarnation, at, t.Random.Nonce())
+	if err != nil || seq == 0 {
+		return err
+	}
+	_, err = t.Queue.Create(ctx, taskqueue.Task{
+		ID: taskqueue.KickTaskID(l.Slot.Key, v.Incarnation, seq), At: v.Local(when), DispatchDeadline: l.DispatchDeadline(),
+		Envelope: taskqueue.Envelope{
+			V: taskqueue.Version, Kind: taskqueue.KindKick, Key: l.Slot.Key, Incarnation: v.Incarnation, Seq: seq,
+			Submitted: t.Clock.Now(),
+		},
+	})
+	return err
+}
+
+// View is an answer of the scripts with the instant, by our clock, at which it arrived. The answer is taken to be as old as
+// nothing then, so that instants derived from it err late, by at most a round trip.
+type View struct {
+	slot.Seen
+	Received time.Time
+}
+
+// Local is the Redis instant at (milliseconds) by our clock.
+func (v View) Local(at int64) time.Time { return v.Received.Add(v.Until(at)) }
+
+// InTime says that the head's own task is due soon enough that nobody else need run it: not before now, and at most a
+// tolerance after the instant from which it may start.
+func InTime(l Lane, s slot.Seen) bool {
+	tolerance := (50*time.Millisecond + max(l.Slot.Spacing, s.Interval)/20).Milliseconds()
+	return s.Next.Due >= s.Now && s.Next.Due <= max(s.Next.At, s.Now)+tolerance
+}
