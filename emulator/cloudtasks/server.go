@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/genproto/googleapis/cloud/location"
 	"google.golang.org/grpc"
 
 	"github.com/seriatim/seriatim/emulator/cloudtasks/engine"
@@ -96,7 +98,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Issuer == "" {
 		o.Issuer = "http://" + listener.Addr().String()
 	}
-	s := newServer(listener, e, o)
+	s, err := newServer(listener, e, o)
+	if err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
 	s.serving.Go(func() {
 		if err := s.http.Serve(listener); err != http.ErrServerClosed {
 			s.logger.Error("the Cloud Tasks emulator stopped serving", "error", err)
@@ -135,29 +141,48 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-func newServer(listener net.Listener, e *engine.Engine, o Options) *Server {
+func newServer(listener net.Listener, e *engine.Engine, o Options) (*Server, error) {
 	tokens := newTokens(o.Issuer, o.Clock.Now)
 	sender := newSender(tokens)
 	runner := newRunner(e, o.Clock, sender)
 	interceptor := &interceptor{runner: runner, logger: o.Logger, calls: map[string]int64{}}
-	server := grpc.NewServer(grpc.UnaryInterceptor(interceptor.unary), grpc.MaxRecvMsgSize(maxMessage))
-	cloudtaskspb.RegisterCloudTasksServer(server, &service{runner: runner})
-
+	server := &Server{
+		listener: listener, runner: runner, sender: sender, interceptor: interceptor, logger: o.Logger,
+		grpc: newGRPC(runner, interceptor),
+	}
+	rest, err := newREST(server.grpc)
+	if err != nil {
+		return nil, fmt.Errorf("set up the REST API: %w", err)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+discoveryPath, tokens.serveDiscovery)
 	mux.HandleFunc("GET "+keysPath, tokens.serveKeys)
+	mux.Handle("/faults", server.FaultsHandler())
+	mux.Handle("/", rest)
+	server.http = newHTTP(guard(route(server.grpc, mux)), o.Logger)
+	return server, nil
+}
+
+func newGRPC(runner *runner, i *interceptor) *grpc.Server {
+	server := grpc.NewServer(grpc.UnaryInterceptor(i.unary), grpc.MaxRecvMsgSize(maxMessage))
+	operations := newOperations()
+	cloudtaskspb.RegisterCloudTasksServer(server, &service{runner: runner, operations: operations, cmek: encryption{key: map[string]string{}}})
+	longrunningpb.RegisterOperationsServer(server, operations)
+	location.RegisterLocationsServer(server, &locations{runner: runner})
+	return server
+}
+
+// newHTTP serves HTTP/1 and HTTP/2 without TLS on one port.
+func newHTTP(h http.Handler, logger *slog.Logger) *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &Server{
-		listener: listener, grpc: server, runner: runner, sender: sender, interceptor: interceptor, logger: o.Logger,
-		http: &http.Server{
-			Handler:           route(server, mux),
-			Protocols:         protocols,
-			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-			ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		},
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -182,7 +207,13 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// SetFaults replaces the faults.
+// Faults returns the faults in force.
+func (s *Server) Faults() (f Faults) {
+	s.runner.do(func(e *engine.Engine, _ time.Time) { f = e.Faults() })
+	return f
+}
+
+// SetFaults replaces the faults and thaws frozen queues.
 func (s *Server) SetFaults(f Faults) {
 	s.runner.do(func(e *engine.Engine, _ time.Time) { e.SetFaults(f) })
 }

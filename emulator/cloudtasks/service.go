@@ -13,7 +13,9 @@ import (
 // service is the Cloud Tasks API v2 over an engine.
 type service struct {
 	cloudtaskspb.UnimplementedCloudTasksServer
-	runner *runner
+	runner     *runner
+	operations *operations
+	cmek       encryption
 }
 
 var _ cloudtaskspb.CloudTasksServer = (*service)(nil)

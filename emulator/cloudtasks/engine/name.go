@@ -12,8 +12,8 @@ var (
 	taskIDPattern   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,500}$`)
 )
 
-// checkLocation refuses what is not projects/P/locations/L.
-func checkLocation(name string) error {
+// CheckLocation refuses, as INVALID_ARGUMENT, what is not projects/P/locations/L.
+func CheckLocation(name string) error {
 	if locationPattern.MatchString(name) {
 		return nil
 	}

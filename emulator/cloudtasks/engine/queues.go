@@ -7,7 +7,6 @@ import (
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // maxQueuePage is the largest page of ListQueues.
@@ -80,7 +79,7 @@ func (e *Engine) GetQueue(name string) (*cloudtaskspb.Queue, error) {
 // Of filters only "state: X" (also with = and !=) is understood.
 func (e *Engine) ListQueues(now time.Time, r *cloudtaskspb.ListQueuesRequest) (*cloudtaskspb.ListQueuesResponse, error) {
 	now = e.tick(now)
-	if err := checkLocation(r.GetParent()); err != nil {
+	if err := CheckLocation(r.GetParent()); err != nil {
 		return nil, err
 	}
 	keep, err := stateFilter(r.GetFilter())
@@ -176,7 +175,7 @@ func (e *Engine) PurgeQueue(now time.Time, name string) (*cloudtaskspb.Queue, er
 		return nil, err
 	}
 	e.clear(q, now)
-	q.change(func(config *cloudtaskspb.Queue) { config.PurgeTime = timestamppb.New(now.Truncate(time.Microsecond)) })
+	q.change(func(config *cloudtaskspb.Queue) { config.PurgeTime = stamp(now) })
 	return q.config, nil
 }
 

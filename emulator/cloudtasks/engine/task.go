@@ -60,8 +60,8 @@ func (t *task) view(view cloudtaskspb.Task_View) *cloudtaskspb.Task {
 	shown := &cloudtaskspb.Task{
 		Name:             t.name,
 		MessageType:      t.message.GetMessageType(),
-		ScheduleTime:     timestamppb.New(t.due),
-		CreateTime:       timestamppb.New(t.created.Truncate(time.Second)),
+		ScheduleTime:     stamp(t.due),
+		CreateTime:       stamp(t.created.Truncate(time.Second)),
 		DispatchDeadline: durationpb.New(t.deadline),
 		DispatchCount:    t.dispatches,
 		ResponseCount:    t.responses,
@@ -70,7 +70,7 @@ func (t *task) view(view cloudtaskspb.Task_View) *cloudtaskspb.Task {
 		RetryConfig:      t.message.GetRetryConfig(),
 	}
 	if !t.first.IsZero() {
-		shown.FirstAttempt = &cloudtaskspb.Attempt{DispatchTime: timestamppb.New(t.first)}
+		shown.FirstAttempt = &cloudtaskspb.Attempt{DispatchTime: stamp(t.first)}
 	}
 	if view == cloudtaskspb.Task_BASIC {
 		withoutBody(shown)
@@ -100,7 +100,7 @@ func (t *task) begin(scheduled, now time.Time) {
 	if t.first.IsZero() {
 		t.first = now
 	}
-	t.last = &cloudtaskspb.Attempt{ScheduleTime: timestamppb.New(scheduled), DispatchTime: timestamppb.New(now)}
+	t.last = &cloudtaskspb.Attempt{ScheduleTime: stamp(scheduled), DispatchTime: stamp(now)}
 }
 
 // end notes the end of an attempt.
@@ -114,9 +114,12 @@ func (t *task) end(a *Attempt, o outcome, now time.Time) {
 		}
 	}
 	t.last = &cloudtaskspb.Attempt{
-		ScheduleTime:   timestamppb.New(a.scheduled),
-		DispatchTime:   timestamppb.New(a.Started),
-		ResponseTime:   timestamppb.New(now),
+		ScheduleTime:   stamp(a.scheduled),
+		DispatchTime:   stamp(a.Started),
+		ResponseTime:   stamp(now),
 		ResponseStatus: o.rpc(),
 	}
 }
+
+// stamp is an instant as the API shows it, to the microsecond.
+func stamp(at time.Time) *timestamppb.Timestamp { return timestamppb.New(at.Truncate(time.Microsecond)) }

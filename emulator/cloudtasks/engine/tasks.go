@@ -184,6 +184,18 @@ func (e *Engine) DeleteTask(now time.Time, name string) error {
 	return nil
 }
 
+// DeleteTaskOf is DeleteTask for a task that must be of a certain queue, else
+// it is INVALID_ARGUMENT.
+func (e *Engine) DeleteTaskOf(now time.Time, queue, name string) error {
+	switch named, _, err := splitTaskName(name); {
+	case err != nil:
+		return err
+	case named != queue:
+		return invalid("The queue name from request ('%s') must be the same as the queue name in the named task ('%s').", queue, named)
+	}
+	return e.DeleteTask(now, name)
+}
+
 // RunTask starts an attempt at the next [Engine.Advance], whatever the queue's
 // state, limits and the attempts in flight. The task waits for no other time
 // until the attempt ends.
