@@ -1,0 +1,68 @@
+// Package ingest is the HTTP function that clients call: it takes requests into their lanes and tells what became of them
+// (API.md, section 1).
+//
+// What a submission keeps to, in every order of faults:
+//
+//  1. A request is acknowledged (202) only when its task is durable and its place cannot be given up any more: by the age of
+//     an own reservation, counted from before reserve was first sent, else by confirm. The age of another caller's
+//     reservation is unknown, so a duplicate always needs confirm.
+//  2. A place is given up at once only where the queue certainly took no task. Where nobody knows, the answer is
+//     outcome-unknown, and the place is left for those who look.
+//  3. What has begun is ended: a client that disconnects cancels nothing.
+//  4. Ingest never drives a lane. Where a run of its own leaves a head that nobody will be there for, it leaves a kick.
+package ingest
+
+import (
+	"context"
+
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/shutdown"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Slots are the scripts by which a request gets its place in a lane; attempts and kicks call theirs through package lane.
+type Slots interface {
+	Reserve(ctx context.Context, l slot.Lane, req slot.ReserveRequest) (slot.Reservation, error)
+	Confirm(ctx context.Context, l slot.Lane, requestID string, ticket, incarnation int64) (bool, error)
+	Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error)
+}
+
+// Inspector reads lanes.
+type Inspector interface {
+	Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error)
+}
+
+// Records are the durable records, beside those in Redis.
+type Records interface {
+	// Lookup returns the terminal record of a request; found is false where there is none.
+	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
+}
+
+// Config is what a Handler works with. All fields are required, but for those of Health.
+type Config struct {
+	Policy    *policy.Document
+	Slots     Slots
+	Inspector Inspector
+	Records   Records
+	Runner    *lane.Runner
+	Tasks     lane.Tasks
+	// Exchange shares what has been learned about a policy's intervals.
+	Exchange func(ctx context.Context, policy string) error
+	Health   Health
+	Drain    *shutdown.Drain
+	Clock    clock.Clock
+	Random   clock.Random
+}
+
+// Handler answers the calls of clients. Its logger is that of the request's context. It is safe for concurrent use.
+type Handler struct {
+	Config
+	health *monitor
+}
+
+// New returns a Handler.
+func New(c Config) *Handler {
+	return &Handler{Config: c, health: newMonitor(c.Health, c.Clock)}
+}

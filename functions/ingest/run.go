@@ -1,0 +1,59 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/target"
+)
+
+// run calls the target under the lease that reserve granted, while the client waits.
+func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time) error {
+	ended, err := s.Runner.Run(ctx, lane.Attempt{
+		Lane: s.lane, Grant: r.Grant, Request: s.at(r.Incarnation, r.Ticket), Sent: sent, K: -1, Own: true,
+	})
+	switch {
+	case errors.Is(err, lane.ErrLeaseLost):
+		return s.lost()
+	case err != nil:
+		// How the attempt ended is not recorded, and there may have been an effect.
+		return outcomeUnknown(err)
+	}
+	v := s.view(ended.Seen)
+	s.passOn(ctx, v)
+	switch {
+	case ended.Verdict != slot.OK:
+		return s.lost()
+	case ended.Outcome == slot.Retry:
+		// It keeps its place: no lower ticket waits, but one that has failed as well. A duplicate that reached the queue
+		// before may have snoozed: k is the lane's own.
+		return s.makeDurable(ctx, place{
+			View: v, ticket: r.Ticket, k: ended.K, due: ended.Due, slot: ended.At, position: 1, own: true, armed: ended.FinishSent,
+		})
+	case ended.Outcome == slot.GiveUp:
+		return s.finished(r.Ticket, statusDead, ended.Result)
+	}
+	return s.finished(r.Ticket, statusDone, ended.Result)
+}
+
+// lost finds out what became of a request whose lease was: reserve, asked again by the same owner, replays its end, or answers
+// the ticket that is to be made durable. When that ticket's deadline was set is then unknown.
+func (s *submitting) lost() error {
+	s.unsure = true
+	return errAnew
+}
+
+// finished passes on how the attempt ended.
+func (s *submitting) finished(ticket int64, status string, result target.Result) error {
+	s.about(s.envelope.ID, ticket, status)
+	if result.Response == nil {
+		return failure(result.Reason)
+	}
+	return s.pass(lane.Response{
+		Status: result.Response.Status, ContentType: result.Response.ContentType,
+		ContentEncoding: result.Response.ContentEncoding, Truncated: result.Response.Truncated, Body: result.Response.Body,
+	})
+}

@@ -1,0 +1,195 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// reserveTries is how often a submission whose place was given up takes a new one, the first included.
+const reserveTries = 4
+
+// kickWait bounds what a kick may cost a client that waits for an answer which is ready.
+const kickWait = 3 * time.Second
+
+// errAnew says that the place is gone: reserve anew.
+var errAnew = errors.New("the place in the lane was given up")
+
+// submitting is one submission under way.
+type submitting struct {
+	*call
+	submission
+	// owner is the nonce of this HTTP request: with it reserve tells a resend from a duplicate.
+	owner string
+	// unsure says that the confirm deadline of the ticket that reserve answers may have been set long before.
+	unsure bool
+}
+
+// place is a ticket that is to become durable.
+type place struct {
+	lane.View
+	ticket int64
+	// k and due name the task to create.
+	k   int
+	due int64
+	// slot and position are told to the client while the request waits; running says that it does not.
+	slot, position int64
+	running        bool
+	// own says that no other call has reserved the ticket: it may be given up at once.
+	own bool
+	// armed is an instant before the ticket's confirm deadline was set, by our clock; zero where it is unknown.
+	armed time.Time
+}
+
+func (c *call) submit() error {
+	read, err := c.read()
+	if err != nil {
+		return err
+	}
+	// From here on the client may leave: what it asked for is under way.
+	ctx := context.WithoutCancel(c.r.Context())
+	s := &submitting{call: c, submission: read, owner: c.Random.Nonce()}
+	for try := range reserveTries {
+		switch err = s.reserve(ctx); {
+		case errors.Is(err, errAnew):
+			s.immediate = false // it has run, or has a task: from here on it is the queue's
+		case try > 0 && (errors.Is(err, problem.Unavailable) || errors.Is(err, problem.LaneFull)):
+			return outcomeUnknown(err) // for the same reason
+		default:
+			return err
+		}
+	}
+	return outcomeUnknown(fmt.Errorf("%d times: %w", reserveTries, err))
+}
+
+func (s *submitting) reserve(ctx context.Context) error {
+	e := s.envelope
+	sent := s.Clock.Now()
+	r, err := s.Slots.Reserve(ctx, s.lane.Slot, slot.ReserveRequest{
+		ID: e.ID, Fingerprint: e.Fingerprint, Owner: s.owner, Immediate: s.immediate, Submitted: e.Submitted, Target: e.Target,
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	switch r.Verdict {
+	case slot.Replayed:
+		return s.replay(r.Record)
+	case slot.Mismatch:
+		return problem.New(problem.KeyReused,
+			"The Idempotency-Key was sent before with another target, content type or body. Use a new key for a new request.")
+	case slot.Full:
+		return s.full(r)
+	case slot.Run:
+		return s.run(ctx, r, sent)
+	case slot.Reserved, slot.Duplicate:
+		return s.queue(ctx, r, sent)
+	}
+	return fmt.Errorf("reserve answered %q: %w", r.Verdict, slot.ErrReply)
+}
+
+// queue makes a reservation durable, unless it is a duplicate of one that is.
+func (s *submitting) queue(ctx context.Context, r slot.Reservation, sent time.Time) error {
+	p := place{
+		View: s.view(r.Seen), ticket: r.Ticket, due: r.Due, slot: r.Slot, position: r.Position, running: r.Leased,
+		own: r.Verdict == slot.Reserved,
+	}
+	if p.own && !s.unsure {
+		p.armed = sent
+	}
+	if r.Confirmed {
+		return s.accepted(p)
+	}
+	if err := s.Exchange(ctx, s.lane.Policy.Name); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "exchanging intervals failed", logging.Error, err.Error())
+	}
+	return s.makeDurable(ctx, p)
+}
+
+// makeDurable creates the task of p and acknowledges it when nobody can give its place up any more. The error is errAnew when
+// somebody has.
+func (s *submitting) makeDurable(ctx context.Context, p place) error {
+	e := s.at(p.Incarnation, p.ticket)
+	e.K = p.k
+	if err := s.Tasks.Create(ctx, s.lane, e, p.View, p.due); err != nil {
+		return s.notCreated(ctx, p, err)
+	}
+	if !p.armed.IsZero() && s.Clock.Now().Sub(p.armed) < slot.ConfirmWithin-slot.ConfirmMargin {
+		return s.accepted(p)
+	}
+	stands, err := s.Slots.Confirm(ctx, s.lane.Slot, e.ID, p.ticket, p.Incarnation)
+	switch {
+	case err != nil:
+		return outcomeUnknown(err)
+	case !stands:
+		return errAnew
+	}
+	return s.accepted(p)
+}
+
+// notCreated answers for a task that the queue did not confirm. An own ticket that certainly has none is given up, so that
+// the lane need not find the hole; a duplicate's is its first caller's, who may yet succeed.
+func (s *submitting) notCreated(ctx context.Context, p place, err error) error {
+	if !errors.Is(err, taskqueue.ErrRefused) {
+		return outcomeUnknown(err)
+	}
+	if p.own {
+		gone, voidErr := s.Slots.Void(ctx, s.lane.Slot, s.envelope.ID, p.ticket, true)
+		if voidErr != nil {
+			err = errors.Join(err, voidErr)
+		} else {
+			s.passOn(ctx, s.view(gone.Seen))
+		}
+	}
+	return problem.New(problem.Unavailable, "The queue does not take tasks. Send the request again.").WithCause(err)
+}
+
+// passOn leaves a kick for the head, where nobody will be there for it in time. It is never needed for safety.
+func (s *submitting) passOn(ctx context.Context, v lane.View) {
+	n := v.Next
+	if n.Ticket == 0 || n.At == 0 || n.Here || lane.InTime(s.lane, v.Seen) {
+		return
+	}
+	ctx, stop := clock.WithTimeout(ctx, s.Clock, kickWait, context.DeadlineExceeded)
+	defer stop()
+	if err := s.Tasks.Kick(ctx, s.lane, v, n.At); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "leaving a kick failed", logging.Error, err.Error())
+	}
+}
+
+func (s *submitting) view(seen slot.Seen) lane.View {
+	return lane.View{Seen: seen, Received: s.Clock.Now()}
+}
+
+// at returns the envelope of a ticket.
+func (s *submitting) at(incarnation, ticket int64) taskqueue.Envelope {
+	e := s.envelope
+	e.Incarnation, e.Ticket = incarnation, ticket
+	return e
+}
+
+// accepted answers 202: the request will run.
+func (s *submitting) accepted(p place) error {
+	status := statusQueued
+	told := acceptance{ID: s.envelope.ID, Key: s.envelope.Key, Ticket: p.ticket, Position: p.position, Slot: timestamp(p.slot)}
+	if p.running {
+		status, told.Position, told.Slot = statusRunning, 0, ""
+	}
+	told.Status = status
+	h := s.w.Header()
+	h.Set("Location", location(s.envelope.Key, s.envelope.ID))
+	h.Set("Retry-After", wholeSeconds(p.Until(p.slot)))
+	if s.async {
+		h.Set("Preference-Applied", "respond-async")
+	}
+	s.about(s.envelope.ID, p.ticket, status)
+	return s.json(http.StatusAccepted, told)
+}
