@@ -1,6 +1,7 @@
 package collapse
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
@@ -35,7 +37,7 @@ func (c *clocked) pass(d time.Duration) {
 }
 
 // dump is all that Redis holds, one line per field and expiry.
-func (c *clocked) dump(tb testing.TB) []string {
+func (c *clocked) dump(tb tester) []string {
 	tb.Helper()
 	var lines []string
 	for _, key := range c.Keys() {
@@ -68,7 +70,7 @@ func newInstance(rdb *redis.Client, nonce string) *instance {
 	return &instance{newStore(rdb, time.Minute), Key{Origin: "shop", Read: "/price"}, nonce, p}
 }
 
-func (i *instance) join(tb testing.TB, since int64) verdict {
+func (i *instance) join(tb tester, since int64) verdict {
 	tb.Helper()
 	v := i.store.join(tb.Context(), i.key, i.p, i.nonce, since)
 	if string(v.text) == DetailRedis {
@@ -77,7 +79,7 @@ func (i *instance) join(tb testing.TB, since int64) verdict {
 	return v
 }
 
-func (i *instance) settle(tb testing.TB, x settlement) string {
+func (i *instance) settle(tb tester, x settlement) string {
 	tb.Helper()
 	answer, err := i.store.settle(tb.Context(), i.key, i.p, i.nonce, x)
 	if err != nil {
@@ -86,12 +88,12 @@ func (i *instance) settle(tb testing.TB, x settlement) string {
 	return answer
 }
 
-func (i *instance) fill(tb testing.TB, text string) string {
+func (i *instance) fill(tb tester, text string) string {
 	tb.Helper()
 	return i.settle(tb, settlement{kind: "value", body: []byte(text), times: i.p.Times})
 }
 
-func (i *instance) forget(tb testing.TB) {
+func (i *instance) forget(tb tester) {
 	tb.Helper()
 	if err := i.invalidate(tb.Context(), i.key); err != nil {
 		tb.Fatal(err)
@@ -101,9 +103,15 @@ func (i *instance) forget(tb testing.TB) {
 func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + string(v.text)) }
 
 // expect fails unless a verdict or answer is want.
-func expect(tb testing.TB, what string, got any, want string) {
+func expect(tb tester, what string, got any, want string) {
 	tb.Helper()
 	if fmt.Sprint(got) != want {
 		tb.Fatalf("%s: %v, want %s", what, got, want)
 	}
+}
+
+// tester is what *testing.T and *rapid.T have in common.
+type tester interface {
+	rapid.TB
+	Context() context.Context
 }

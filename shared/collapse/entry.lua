@@ -17,7 +17,7 @@
 -- Invariant: total >= OVERHEAD per entry + the lengths of its value and note, for all entries alive; both keys expire.
 
 local ENTRY, BUDGET = KEYS[1], KEYS[2]
-local OVERHEAD = 512 -- key, field names, instants, nonces, and this entry's share of the budget
+local OVERHEAD = 1024 -- key, field names, instants, nonces, and this entry's share of the budget
 local HANDOFF = 2000 -- a settled entry stays as long, whatever its life: followers that only poll must find it
 
 local function int(x) return string.format('%.0f', x) end

@@ -65,7 +65,7 @@ type Policy struct {
 	Passes int
 
 	// MaxBytes bounds what the origin's entries take in Redis: every value and
-	// failure with its length, and 512 for each flight key in use, until at
+	// failure with its length, and 1024 for each flight key in use, until at
 	// most an eighth of its life after it has expired. The memory that Redis's
 	// allocator takes for this is at most a third more. What does not fit is
 	// not stored, and fetched once per instance. Defaults to 64 MiB.

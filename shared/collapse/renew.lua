@@ -6,7 +6,7 @@
 -- Sent again: the lease ends a little later.
 
 local nonce, lease = ARGV[1], tonumber(ARGV[2])
-if e.owner ~= nonce then return 0 end
+if e.owner == '' or e.owner ~= nonce then return 0 end
 redis.call('HSET', ENTRY, 'lease', int(now + lease))
 refund()
 keep(math.max(e.charged, OVERHEAD), math.max(e.kept, now + 2 * lease))

@@ -250,7 +250,7 @@ func TestScripts_sentAgain(t *testing.T) {
 		return func(tb testing.TB, i *instance) string { return i.settle(tb, x) }
 	}
 	full := func(tb testing.TB, i *instance) string {
-		i.p.MaxBytes = 600
+		i.p.MaxBytes = 1100
 		return i.settle(tb, settlement{kind: "value", body: make([]byte, 100)})
 	}
 	renews := func(tb testing.TB, i *instance) string {

@@ -12,8 +12,8 @@ local nonce, kind, body, stamp = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local age, fresh, swr, sie, kept = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local mark, max = tonumber(ARGV[10]), tonumber(ARGV[11])
 
-if e.owner ~= nonce then
-  if e.filler ~= nonce then return 'LOST' end
+if e.owner == '' or e.owner ~= nonce then
+  if nonce == '' or e.filler ~= nonce then return 'LOST' end
   if e.mark == 'full' then return 'FULL' end
   return 'OK'
 end
