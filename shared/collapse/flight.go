@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// poll is how often a follower asks by itself, in case a wake-up was lost:
-// between once and twice this long.
-const poll = 250 * time.Millisecond
+// pollEvery is how often a follower asks by itself, in case a wake-up was
+// lost: between once and twice this long.
+const pollEvery = 250 * time.Millisecond
 
 // flightID names what the callers of one instance may share.
 type flightID struct {
@@ -176,7 +176,7 @@ func (f *flight) await(lease time.Duration) {
 	if f.watch == nil {
 		f.watch = g.waker.watch(f.id.key.entry())
 	}
-	pause := min(poll, max(lease, 5*time.Millisecond))
+	pause := min(g.poll, max(lease, 5*time.Millisecond))
 	timer := time.NewTimer(pause + mathrand.N(pause))
 	defer timer.Stop()
 	select {

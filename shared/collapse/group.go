@@ -32,6 +32,7 @@ type Options struct {
 type Group struct {
 	store *store // nil: in this process only
 	waker *waker
+	poll  time.Duration
 
 	ctx     context.Context // of all that runs beside the callers
 	cancel  context.CancelFunc
@@ -47,7 +48,7 @@ type Group struct {
 // the first Do.
 func New(o Options) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Group{ctx: ctx, cancel: cancel, flights: map[flightID]*flight{}, gates: map[Key]*gate{}}
+	g := &Group{poll: pollEvery, ctx: ctx, cancel: cancel, flights: map[flightID]*flight{}, gates: map[Key]*gate{}}
 	if o.Redis != nil {
 		g.store = newStore(o.Redis, o.RedisTimeout)
 		g.waker = newWaker(o.Redis)

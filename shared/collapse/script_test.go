@@ -142,7 +142,9 @@ func TestLease_oneSuccessor(t *testing.T) {
 		verdicts := make(chan string, 100)
 		for i := range cap(verdicts) {
 			go func() {
-				verdicts <- newInstance(rdb, fmt.Sprint("heir ", i)).join(t, 0).String()
+				heir := newInstance(rdb, fmt.Sprint("heir ", i))
+				heir.p.Lease = time.Minute
+				verdicts <- heir.join(t, 0).String()
 			}()
 		}
 		count := map[string]int{}

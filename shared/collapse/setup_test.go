@@ -166,3 +166,13 @@ func (o *origin) gated() (entered <-chan struct{}, release func()) {
 func answers(a Answer, err error) func(context.Context, int64, *Stored) (Answer, error) {
 	return func(context.Context, int64, *Stored) (Answer, error) { return a, err }
 }
+
+// waitsInRedis blocks until a flight of the instance waits for a leader.
+func (b *bundle) waitsInRedis(t *testing.T) {
+	t.Helper()
+	eventually(t, "a flight waits for a leader", func() bool {
+		b.waker.mu.Lock()
+		defer b.waker.mu.Unlock()
+		return len(b.waker.watches) > 0
+	})
+}
