@@ -1,0 +1,35 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+)
+
+// notBuilt refuses what the document may say by API.md, but nothing obeys
+// yet: better no start than a promise that is not kept. Whoever builds one of
+// them deletes its lines here.
+func (d *decoder) notBuilt(doc *Document) {
+	root := value{d: d}
+	for i, l := range doc.Lanes {
+		lane := value{d: d, path: index("lanes", i)}
+		if l.Exhausted == Park {
+			d.fault(lane.child("exhausted"), "park is not built yet: use dead-letter")
+		}
+		if l.Ambiguous == Hold {
+			d.fault(lane.child("ambiguous"), "hold is not built yet: use retry")
+		}
+	}
+	targets := value{d: d, path: "targets"}
+	for _, name := range slices.Sorted(maps.Keys(doc.Targets)) {
+		if doc.Targets[name].MaxConcurrent != 0 {
+			target := value{d: d, path: targets.child(name)}
+			d.fault(target.child("max_concurrent"), "is not built yet: remove it")
+		}
+	}
+	if len(doc.Origins) > 0 {
+		d.fault(root.child("origins"), "collapsed reads are not built yet: remove them")
+	}
+	if doc.Callers != nil {
+		d.fault(root.child("callers"), "rules for callers are not built yet: remove them")
+	}
+}
