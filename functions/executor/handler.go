@@ -94,8 +94,9 @@ func (e *Executor) Deliver(ctx context.Context, env taskqueue.Envelope) int {
 	case taskqueue.KindKick:
 		status = d.kicked(ctx)
 	default:
-		log.ErrorContext(ctx, "task dropped: this version makes no such kind", "kind", string(env.Kind))
-		status = http.StatusOK
+		// Made by newer code that has been rolled back: its task waits for that code.
+		log.ErrorContext(ctx, "task of a kind that this version does not handle", "kind", string(env.Kind))
+		status = http.StatusConflict
 	}
 	d.beside.Wait()
 	return status

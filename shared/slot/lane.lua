@@ -20,6 +20,7 @@ local DAY = 86400000
 local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 1000000 -- how far a repair skips tickets and fences
+local LONGEST = 3600000 -- no function instance works on a request longer than this
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
 local ARGS = 12
 
@@ -234,7 +235,7 @@ local function nextHead()
   local h, e = headEntry()
   if not h or not e then return {} end
   local at = ''
-  if running() < n and s.paused == 0 and s.parked == 0 then at = int(runAt(e)) end
+  if running() < n and s.paused == 0 and s.parked == 0 then at = int(math.max(now, runAt(e))) end
   return { 'h', int(h), 'hr', e.r, 'hk', int(e.k), 'hdue', int(e.due), 'hhere', e.here > now and '1' or '0',
     'hp', int(e.p), 'hat', at }
 end
@@ -258,6 +259,7 @@ local function grant(x, e, owner, record)
     set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
   end
   set('tat', math.max(arrival(), now) + spacing)
+  extend(s.tat + 60000)
   set('granted', now)
   set('prev', now)
   set('fence', s.fence + 1)

@@ -69,6 +69,11 @@ local atOnce = fast and not head() and running() < n and s.paused == 0 and s.par
   and now >= math.max(runAt(false), quarantine)
 redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
 redis.call('HDEL', REC, 'resp', 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail')
+if not head() and running() < n then
+  -- Nobody waited: only from now on has a start been possible, and the time before tells nothing about the lane's interval.
+  set('since', now)
+  set('prev', 0)
+end
 set('nxt', t + 1)
 e = { r = r, k = 0, p = now + confirmWithin, owner = '' }
 for _, f in ipairs(ENTRY) do
@@ -76,7 +81,7 @@ for _, f in ipairs(ENTRY) do
 end
 if atOnce then
   grant(t, e, owner, REC)
-  extend(math.max(now + retention, s.tat, now + lease + confirmWithin) + 60000)
+  extend(now + math.max(retention, LONGEST) + 60000)
   redis.call('PEXPIREAT', REC, int(s['end']))
   save()
   return running_(t, e)

@@ -1,0 +1,12 @@
+package executor
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
