@@ -75,10 +75,10 @@ if outcome == 'retry' then
 end
 
 -- The successor of a head that died of a retryable failure waits as long as the head would have.
-if backoff > 0 then set('hold', now + backoff) end
+if backoff > 0 then set('hold', math.max(s.hold, now + backoff)) end
 record(outcome, reason)
 resolve(t)
-extend(now + retention + 60000)
+extend(math.max(now + retention, s.hold) + 60000)
 wake()
 save()
 return answer('OK', 'status', outcome)

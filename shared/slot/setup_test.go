@@ -203,3 +203,23 @@ func many(n int) []string {
 	}
 	return ids
 }
+
+// listen subscribes to the lane's wake-ups.
+func (b *bundle) listen(t *testing.T) <-chan *redis.Message {
+	t.Helper()
+	ps := b.rdb.Subscribe(t.Context(), slot.KeysOf(b.lane.Key).Wake())
+	t.Cleanup(func() { _ = ps.Close() })
+	if _, err := ps.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return ps.Channel()
+}
+
+func (b *bundle) publish(t *testing.T, text string) {
+	t.Helper()
+	if err := b.rdb.Publish(t.Context(), slot.KeysOf(b.lane.Key).Wake(), text).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wake(ticket, at int64) string { return fmt.Sprintf("%d %d", ticket, at) }
