@@ -1,0 +1,321 @@
+package ingest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/shutdown"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/target"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+const configuration = `
+targets:
+  work: {url: %[1]q, forward: [X-Tenant], timeout: 2s}
+  other: {url: %[1]q}
+  capped: {url: %[1]q, immediate: false}
+lanes:
+  - {match: "paced-*", target: work, spacing: 60s}
+  - {match: "small-*", target: work, spacing: 60s, max_depth: 2}
+  - {match: "far-*", target: work, spacing: 24h}
+  - {match: "async-*", target: work, spacing: 0s, respond: async}
+  - {match: "capped-*", target: capped, spacing: 0s}
+  - {match: "once-*", target: work, spacing: 0s, attempts: 1}
+  - {match: "brief-*", target: work, spacing: 0s, lease: 5s}
+  - {match: "pair-*", target: work, spacing: 0s, concurrency: 2}
+  - {match: "gone-*", target: work, spacing: 0s, retention: 1m}
+  - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
+`
+
+// bundle is one instance of ingest on a Redis, with everything around it under the test's control.
+type bundle struct {
+	t       *testing.T
+	rdb     *redis.Client
+	store   *slot.Store
+	slots   *slots
+	queue   *queue
+	target  *worker
+	clock   *skewed
+	random  clock.Random
+	records *records
+	drain   *shutdown.Drain
+	log     *lines
+	config  ingest.Config
+	handler http.Handler
+	doc     *policy.Document
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	m := redistest.Miniredis(t)
+	m.ClockTTL(true)
+	return setupOn(t, redistest.Client(t, m))
+}
+
+func setupOn(t *testing.T, rdb *redis.Client) *bundle {
+	t.Helper()
+	b := &bundle{
+		t: t, rdb: rdb, store: slot.New(rdb, slot.First, nil), queue: &queue{}, target: &worker{}, clock: &skewed{},
+		random: clock.System{}, records: &records{}, drain: &shutdown.Drain{}, log: &lines{},
+	}
+	server := httptest.NewServer(b.target)
+	t.Cleanup(server.Close)
+	doc, err := policy.Parse(fmt.Appendf(nil, configuration, server.URL), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.doc, b.slots = doc, &slots{Store: b.store}
+	targets := &target.Set{}
+	for name, d := range doc.Targets {
+		h, err := target.New(target.Config{
+			Name: name, URL: d.URL, Timeout: d.Timeout, Retryable: d.Retry.Retryable, RetryTimeout: true, RetryRefused: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Close)
+		if err := targets.Add(name, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.config = ingest.Config{
+		Policy: doc, Slots: b.slots, Inspector: b.slots, Records: b.records, Drain: b.drain, Clock: b.clock, Random: b.random,
+		Runner:   &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
+		Tasks:    lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
+		Exchange: func(context.Context, string) error { return nil },
+	}
+	b.handler = ingest.New(b.config)
+	return b
+}
+
+// header is one header of a call.
+type header struct{ name, value string }
+
+// call sends one call to the handler, without a network.
+func (b *bundle) call(method, path, body string, headers ...header) *httptest.ResponseRecorder {
+	b.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	for _, h := range headers {
+		r.Header.Add(h.name, h.value)
+	}
+	r = r.WithContext(logging.WithContext(r.Context(), logging.New(b.log, "")))
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	return w
+}
+
+func (b *bundle) submit(key string, headers ...header) *httptest.ResponseRecorder {
+	b.t.Helper()
+	return b.call("POST", "/v1/lanes/"+key+"/requests", "payload", headers...)
+}
+
+func (b *bundle) get(path string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	return b.call("GET", path, "")
+}
+
+func once(key string) header { return header{"Idempotency-Key", key} }
+
+var async = header{"Prefer", "respond-async"}
+
+// lane is the lane as scripts know it.
+func (b *bundle) lane(key string) slot.Lane {
+	b.t.Helper()
+	l, err := lane.Bind(b.doc, key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return l.Slot
+}
+
+// inspect reads the lane, and the request where id is not empty.
+func (b *bundle) inspect(key, id string) (slot.State, slot.RequestState) {
+	b.t.Helper()
+	s, r, err := b.store.Inspect(context.Background(), b.lane(key), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s, r
+}
+
+// occupy starts a request that runs until the test ends or release is called.
+func (b *bundle) occupy(key string) (release func()) {
+	b.t.Helper()
+	running, hold := make(chan struct{}), make(chan struct{})
+	b.target.next(func(w http.ResponseWriter, r *http.Request) {
+		close(running)
+		<-hold
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.submit(key)
+	}()
+	<-running
+	release = sync.OnceFunc(func() { close(hold); <-ended })
+	b.t.Cleanup(release)
+	return release
+}
+
+// body decodes a JSON answer.
+func body[T any](t *testing.T, w *httptest.ResponseRecorder) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatalf("answer %d %q is no JSON: %v", w.Code, w.Body, err)
+	}
+	return v
+}
+
+// accepted is the body of a 202.
+type accepted struct {
+	ID, Key  string
+	Ticket   int64
+	Status   string
+	Position int64
+	Slot     time.Time
+}
+
+// wantStatus checks status and Seriatim-Status.
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, status int, word string) {
+	t.Helper()
+	if w.Code != status || w.Header().Get("Seriatim-Status") != word {
+		t.Fatalf("got %d, Seriatim-Status %q, want %d, %q; body %s", w.Code, w.Header().Get("Seriatim-Status"), status, word, w.Body)
+	}
+}
+
+func wantAccepted(t *testing.T, w *httptest.ResponseRecorder) accepted {
+	t.Helper()
+	wantStatus(t, w, 202, "queued")
+	return body[accepted](t, w)
+}
+
+// wantProblem checks that an answer is the problem of that name, with something to do in it.
+func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, name problem.Name) {
+	t.Helper()
+	var p struct {
+		Type, Detail string
+		Status       int
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+		t.Fatalf("answer %d %q is no JSON: %v", w.Code, w.Body, err)
+	}
+	got := map[string]any{"code": w.Code, "status": p.Status, "type": p.Type, "content": w.Header().Get("Content-Type")}
+	want := map[string]any{"code": status, "status": status, "type": name.URI(), "content": "application/problem+json"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("problem (-want +got):\n%s\n%s", diff, w.Body)
+	}
+	if p.Detail == "" {
+		t.Error("the problem does not say what to do")
+	}
+	if w.Header().Get("Seriatim-Status") == "" {
+		t.Error("no Seriatim-Status")
+	}
+	if status == 503 && w.Header().Get("Retry-After") == "" {
+		t.Error("a 503 without Retry-After")
+	}
+}
+
+// skewed is the system's clock with an offset that a test can move.
+type skewed struct {
+	clock.System
+	offset atomic.Int64
+}
+
+func (s *skewed) Now() time.Time          { return time.Now().Add(time.Duration(s.offset.Load())) }
+func (s *skewed) advance(d time.Duration) { s.offset.Add(int64(d)) }
+
+// worker is the target. It answers 200 and the body it got, unless next said otherwise.
+type worker struct {
+	mu    sync.Mutex
+	queue []http.HandlerFunc
+	got   []*http.Request
+}
+
+func (k *worker) next(f http.HandlerFunc) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue = append(k.queue, f)
+}
+
+func (k *worker) answer(status int, text string) {
+	k.next(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	})
+}
+
+func (k *worker) calls() []*http.Request {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.got
+}
+
+func (k *worker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.Copy(w, r.Body)
+	})
+	k.mu.Lock()
+	k.got = append(k.got, r.Clone(context.Background()))
+	if len(k.queue) > 0 {
+		f, k.queue = k.queue[0], k.queue[1:]
+	}
+	k.mu.Unlock()
+	f(w, r)
+}
+
+// lines collects what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// records are durable records, empty unless a test fills them.
+type records struct{ slot.Record }
+
+func (r *records) Lookup(_ context.Context, _, id string) (slot.Record, bool, error) {
+	return r.Record, id != "" && r.ID == id, nil
+}
+
+// sealer makes tasks as production does.
+func sealer(t *testing.T) taskqueue.Keys {
+	t.Helper()
+	keys, err := taskqueue.ParseKeys("0123456789abcdef0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}

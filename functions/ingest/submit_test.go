@@ -1,0 +1,328 @@
+package ingest_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seriatim/seriatim/shared/idempotency"
+	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+func TestAnIdleLaneAnswersWithItsTarget(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		b := setupOn(t, rdb)
+		b.target.next(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/x-thing")
+			w.Header().Set("Content-Encoding", "br")
+			w.Header().Set("X-Internal", "not passed on")
+			w.WriteHeader(201)
+			_, _ = io.WriteString(w, "made")
+		})
+		w := b.call("POST", "/v1/lanes/lane-a%2Fb/requests", "payload", once(`"k-1"`), header{"Content-Type", "text/csv"},
+			header{"X-Tenant", "7"}, header{"X-Other", "no"}, header{"Authorization", "Bearer t"})
+		wantStatus(t, w, 201, "done")
+		if diff := cmp.Diff("made", w.Body.String()); diff != "" {
+			t.Errorf("body (-want +got):\n%s", diff)
+		}
+		id := idempotency.RequestID("lane-a/b", "k-1")
+		want := http.Header{
+			"Content-Type": {"application/x-thing"}, "Content-Encoding": {"br"}, "Cache-Control": {"no-store"},
+			"Seriatim-Status": {"done"}, "Seriatim-Request-Id": {id}, "Seriatim-Ticket": w.Header()["Seriatim-Ticket"],
+		}
+		if diff := cmp.Diff(want, w.Header()); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		got := b.target.calls()[0].Header
+		for name, want := range map[string]string{
+			"Content-Type": "text/csv", "X-Tenant": "7", "X-Other": "", "Authorization": "", "Seriatim-Key": "lane-a%2Fb",
+			"Seriatim-Request-Id": id, "Seriatim-Attempt": "1", "Idempotency-Key": "k-1",
+			"Seriatim-Ticket": w.Header().Get("Seriatim-Ticket"),
+		} {
+			if got.Get(name) != want {
+				t.Errorf("the target got %s: %q, want %q", name, got.Get(name), want)
+			}
+		}
+		if n := b.queue.count(); n != 0 {
+			t.Errorf("%d tasks for a request that ran at once", n)
+		}
+	})
+}
+
+func TestABusyLaneAnswers202(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		b := setupOn(t, rdb)
+		wantStatus(t, b.submit("paced-a"), 200, "done") // takes the pace of a minute
+		b.submit("paced-a")
+		w := b.submit("paced-a", header{"Content-Type", "text/csv"}, header{"X-Tenant", "7"}, once("k"))
+		got := wantAccepted(t, w)
+		id := idempotency.RequestID("paced-a", "k")
+		if got.ID != id || got.Key != "paced-a" || got.Position != 2 || got.Ticket == 0 {
+			t.Errorf("got %+v, want id %s at position 2", got, id)
+		}
+		state, request := b.inspect("paced-a", id)
+		if got.Slot.UnixMilli() != request.Slot || request.Slot-state.Gate != 60_000 {
+			t.Errorf("slot %v, lane says %d, gate %d", got.Slot, request.Slot, state.Gate)
+		}
+		if l := w.Header().Get("Location"); l != "/v1/lanes/paced-a/requests/"+id {
+			t.Errorf("Location %q", l)
+		}
+		if s := w.Header().Get("Retry-After"); s != "120" {
+			t.Errorf("Retry-After %q, want 120", s)
+		}
+		if !strings.Contains(w.Body.String(), got.Slot.UTC().Format(`"slot":"2006-01-02T15:04:05.000Z"`)) {
+			t.Errorf("the slot is not RFC 3339 in UTC with milliseconds: %s", w.Body)
+		}
+		task, ok := b.queue.task(got.Ticket, 0)
+		if !ok {
+			t.Fatal("acknowledged without a task")
+		}
+		want := taskqueue.Envelope{
+			V: 1, Kind: "request", Key: "paced-a", Incarnation: state.Incarnation, Ticket: got.Ticket, ID: id, Target: "work",
+			Header: http.Header{"Content-Type": {"text/csv"}, "X-Tenant": {"7"}}, IdempotencyKey: "k",
+			Fingerprint: idempotency.Fingerprint("paced-a", "", "text/csv", []byte("payload")),
+			Submitted:   task.Envelope.Submitted, Body: []byte("payload"),
+		}
+		if diff := cmp.Diff(want, task.Envelope); diff != "" {
+			t.Errorf("envelope (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWhatKeepsARequestFromRunningAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		key     string
+		headers []header
+		applied string
+	}{
+		"the client asks for async":                {"lane-a", []header{async}, "respond-async"},
+		"the client asks in its own way":           {"lane-a", []header{{"Prefer", `x="a, wait=1"; y`}, {"Prefer", "handling = lenient , Respond-Async;q=1"}}, "respond-async"},
+		"the policy answers async":                 {"async-a", nil, ""},
+		"the target takes no immediate requests":   {"capped-a", nil, ""},
+		"both, and the client hears its own share": {"async-a", []header{async}, "respond-async"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			w := b.submit(tt.key, tt.headers...)
+			got := wantAccepted(t, w)
+			if applied := w.Header().Get("Preference-Applied"); applied != tt.applied {
+				t.Errorf("Preference-Applied %q, want %q", applied, tt.applied)
+			}
+			if s := w.Header().Get("Retry-After"); s != "1" {
+				t.Errorf("Retry-After %q, want 1: the slot is now", s)
+			}
+			if _, ok := b.queue.task(got.Ticket, 0); !ok {
+				t.Error("acknowledged without a task")
+			}
+			if calls := b.target.calls(); len(calls) != 0 {
+				t.Errorf("the target was called %d times", len(calls))
+			}
+		})
+	}
+}
+
+func TestADuplicate(t *testing.T) {
+	t.Parallel()
+	t.Run("of a finished request is its response again, byte for byte", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.target.next(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.WriteHeader(203)
+			_, _ = w.Write([]byte{0, '\n', 0xff})
+		})
+		first := b.submit("lane-a", once("k"))
+		again := b.submit("lane-a", once(`"k"`))
+		want := first.Header().Clone()
+		want.Set("Idempotent-Replayed", "true")
+		if diff := cmp.Diff(want, again.Header()); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		if again.Code != 203 || again.Body.String() != first.Body.String() {
+			t.Errorf("got %d %q, want 203 %q", again.Code, again.Body, first.Body)
+		}
+		if n := len(b.target.calls()); n != 1 {
+			t.Errorf("the target was called %d times", n)
+		}
+	})
+	t.Run("of a dead request says dead", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.target.answer(422, "no such account")
+		wantStatus(t, b.submit("lane-a", once("k")), 422, "dead")
+		again := b.submit("lane-a", once("k"))
+		wantStatus(t, again, 422, "dead")
+		if again.Body.String() != "no such account" || again.Header().Get("Idempotent-Replayed") != "true" {
+			t.Errorf("replayed %q, headers %v", again.Body, again.Header())
+		}
+	})
+	t.Run("of a waiting request is the same 202", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		first := wantAccepted(t, b.submit("lane-a", async, once("k")))
+		again := wantAccepted(t, b.submit("lane-a", async, once("k")))
+		if first.ID != again.ID || first.Ticket != again.Ticket {
+			t.Errorf("first %+v, again %+v", first, again)
+		}
+	})
+	t.Run("of a running request is a 202 that says so, with a task", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		running, hold := make(chan struct{}), make(chan struct{})
+		b.target.next(func(http.ResponseWriter, *http.Request) { close(running); <-hold })
+		first := make(chan *httptest.ResponseRecorder)
+		go func() { first <- b.submit("lane-a", once("k")) }()
+		<-running
+		w := b.submit("lane-a", once("k"))
+		wantStatus(t, w, 202, "running")
+		got := body[accepted](t, w)
+		if got.Status != "running" || got.Position != 0 || !got.Slot.IsZero() {
+			t.Errorf("got %+v, want running, without position and slot", got)
+		}
+		if _, ok := b.queue.task(got.Ticket, 0); !ok {
+			t.Error("acknowledged without a task: it dies with the instance that runs it")
+		}
+		close(hold)
+		wantStatus(t, <-first, 200, "done")
+	})
+	t.Run("with another body, type or target is refused, whatever became of the first", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		for _, first := range []header{async, {"X-None", ""}} {
+			key := "lane-" + first.name
+			b.submit(key, once("k"), first)
+			wantProblem(t, b.call("POST", "/v1/lanes/"+key+"/requests", "other", once("k")), 422, problem.KeyReused)
+			wantProblem(t, b.submit(key, once("k"), header{"Content-Type", "text/csv"}), 422, problem.KeyReused)
+			wantProblem(t, b.submit(key, once("k"), header{"Seriatim-Target", "work"}), 422, problem.KeyReused)
+		}
+	})
+	t.Run("is none without an idempotency key, nor in another lane", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.submit("lane-a")
+		b.submit("lane-a")
+		b.submit("lane-a", once("k"))
+		b.submit("lane-b", once("k"))
+		if n := len(b.target.calls()); n != 4 {
+			t.Errorf("the target was called %d times, want 4", n)
+		}
+	})
+}
+
+func TestALongResponseIsReplayedAsItsPrefix(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := strings.Repeat("x", 300<<10)
+	b.target.answer(200, long)
+	first := b.submit("lane-a", once("k"))
+	if first.Body.String() != long || first.Header().Get("Seriatim-Truncated") != "" {
+		t.Errorf("the live caller got %d bytes of %d", first.Body.Len(), len(long))
+	}
+	again := b.submit("lane-a", once("k"))
+	if again.Body.String() != long[:256<<10] || again.Header().Get("Seriatim-Truncated") != "true" {
+		t.Errorf("replayed %d bytes, Seriatim-Truncated %q", again.Body.Len(), again.Header().Get("Seriatim-Truncated"))
+	}
+}
+
+func TestAFullLane(t *testing.T) {
+	t.Parallel()
+	t.Run("refuses by depth", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.submit("small-a", async)
+		b.submit("small-a", async)
+		w := b.submit("small-a", async)
+		wantProblem(t, w, 429, problem.LaneFull)
+		for name, want := range map[string]string{
+			"Retry-After": "60", "RateLimit-Policy": `"depth";q=2;qu="concurrent-requests"`, "RateLimit": `"depth";r=0;t=60`,
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		// A duplicate of what waits is no new request.
+		wantAccepted(t, b.submit("small-b", async, once("k")))
+		b.submit("small-b", async)
+		wantAccepted(t, b.submit("small-b", async, once("k")))
+	})
+	t.Run("refuses beyond the horizon", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		for range 30 {
+			wantAccepted(t, b.submit("far-a", async))
+		}
+		w := b.submit("far-a", async)
+		wantProblem(t, w, 429, problem.LaneFull)
+		if got := w.Header().Get("RateLimit-Policy"); got != `"horizon";q=29;qu="concurrent-requests"` {
+			t.Errorf("RateLimit-Policy: %s", got)
+		}
+		if n := b.queue.count(); n != 30 {
+			t.Errorf("%d tasks, want 30", n)
+		}
+	})
+}
+
+func TestTheChosenTargetIsCalled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	got := wantAccepted(t, b.submit("lane-a", async, header{"Seriatim-Target", "other"}))
+	if task, _ := b.queue.task(got.Ticket, 0); task.Envelope.Target != "other" {
+		t.Errorf("target %q, want other", task.Envelope.Target)
+	}
+	if _, request := b.inspect("lane-a", got.ID); request.Target != "other" {
+		t.Errorf("the record says target %q, want other", request.Target)
+	}
+}
+
+func TestTheTraceIsPassedOn(t *testing.T) {
+	t.Parallel()
+	const own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for name, tt := range map[string]struct {
+		headers []header
+		want    string
+	}{
+		"the client's own":                  {[]header{{"traceparent", own}, {"X-Cloud-Trace-Context", "1" + strings.Repeat("0", 31) + "/1"}}, own},
+		"Google's, in W3C's form":           {[]header{{"X-Cloud-Trace-Context", "105445aa7843bc8bf206b12000100000/1;o=1"}}, "00-105445aa7843bc8bf206b12000100000-0000000000000001-01"},
+		"none that is malformed":            {[]header{{"traceparent", "00-xyz"}}, ""},
+		"none that has no span":             {[]header{{"X-Cloud-Trace-Context", "105445aa7843bc8bf206b12000100000"}}, ""},
+		"none where the client sends none.": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			got := wantAccepted(t, b.submit("lane-a", append(tt.headers, async)...))
+			task, _ := b.queue.task(got.Ticket, 0)
+			if diff := cmp.Diff(tt.want, task.Envelope.Traceparent); diff != "" {
+				t.Errorf("traceparent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTasksAreDueAsTheLaneSays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	wantStatus(t, b.submit("paced-a"), 200, "done")
+	first := wantAccepted(t, b.submit("paced-a"))
+	// The schedule is the slot less the lead, by this instance's clock; a round trip may pass between the two.
+	task, _ := b.queue.task(first.Ticket, 0)
+	if early := first.Slot.Sub(task.At); early < 2900*time.Millisecond || early > 3*time.Second+slot.Grace {
+		t.Errorf("the task is due %v before the slot, want 3 s", early)
+	}
+	if task.DispatchDeadline != slot.InlineWait+2*2*time.Second+30*time.Second {
+		t.Errorf("dispatch deadline %v", task.DispatchDeadline)
+	}
+}
