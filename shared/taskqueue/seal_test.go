@@ -91,6 +91,9 @@ func TestOpenReturnsWhatWasSealed(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("envelope (-want +got):\n%s", diff)
 		}
+		if got.Submitted.Location() != time.UTC || got.Deadline.Location() != time.UTC {
+			t.Fatalf("times %v and %v are not in UTC", got.Submitted, got.Deadline)
+		}
 	})
 }
 
