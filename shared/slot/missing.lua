@@ -12,7 +12,11 @@
 local t, r, k, settle = narg(1), arg(2), narg(3), arg(4)
 local e = not absent and open(t)
 local function answer(verdict) return append(reply(verdict), nextHead()) end
-if not e then return answer(settle ~= '' and not absent and voided(t) and 'VOIDED' or 'KEPT') end
+if not e then -- a resend of a settled one?
+  if settle == '' or absent then return answer('KEPT') end
+  if voided(t) then return answer('VOIDED') end
+  return answer(redis.call('HGET', REC, 'status') == settle and 'DONE' or 'KEPT')
+end
 if e.r ~= r or e.k ~= k or e.p ~= 0 or live(t) or head() ~= t then return answer('KEPT') end
 passWhenFull()
 if s.miss ~= t or s.missk ~= k then

@@ -61,6 +61,7 @@ if e.p ~= 0 then
   e.p = 0
   put(x, e)
 end
+if s.miss == x then set('miss', 0) end -- its task exists: it takes two looks again to find it missing
 
 local function run()
   return finally('RUN', 'ticket', int(x), 'fence', int(e.fence), 'expiry', int(expiry(x)), 'attempt', int(e.att),
