@@ -1,7 +1,9 @@
 package redisconn
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,3 +55,14 @@ func Open(cfg Config) (*redis.Client, error) {
 	opts.PoolSize = poolSize
 	return redis.NewClient(opts), nil
 }
+
+// debugLog takes what go-redis would print to standard error, one line for
+// every failed dial: an outage is reported by the errors of the calls.
+type debugLog struct{}
+
+func (debugLog) Printf(ctx context.Context, format string, args ...any) {
+	slog.DebugContext(ctx, "go-redis says", "text", fmt.Sprintf(format, args...))
+}
+
+// go-redis has one logger for all clients of a process.
+func init() { redis.SetLogger(debugLog{}) }
