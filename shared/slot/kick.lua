@@ -5,16 +5,16 @@
 --        NONE              one that comes early enough is under way
 -- Invariant: at most one kick is under way per lane, unless it is 30 s late or a nearer instant is asked for.
 
-local inc, at, owner = narg(1), narg(2), arg(3)
+local inc, at, owner = narg(1), math.max(narg(2), now), arg(3)
 if absent or inc ~= s.inc then return reply('NONE') end
-if s.kickset == 1 then
+if s.kickset == 1 and s.kickat <= at then
   if s.kickby == owner then return reply('CREATE', 'seq', int(s.kickseq), 'at', int(s.kickat)) end
-  if s.kickat <= at and now < s.kickat + 30000 then return reply('NONE') end
+  if now < s.kickat + 30000 then return reply('NONE') end
 end
 passWhenFull()
 set('kickset', 1)
 set('kickseq', s.kickseq + 1)
-set('kickat', math.max(at, now))
+set('kickat', at)
 set('kickby', owner)
 extendForTask()
 save()
