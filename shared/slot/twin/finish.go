@@ -1,0 +1,159 @@
+package twin
+
+import (
+	"context"
+	"math"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// finish is one FINISH under way.
+type finish struct {
+	*call
+	lane slot.Lane
+	req  slot.FinishRequest
+	r    *record
+}
+
+// Finish is slot.Store.Finish.
+func (s *Store) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "finish", l)
+	if err != nil {
+		return slot.Finished{}, err
+	}
+	out := (&finish{call: c, lane: l, req: req, r: c.records[req.Request]}).run()
+	out.Seen = c.seen(true)
+	s.end(c, l.Policy)
+	return out, nil
+}
+
+func (f *finish) run() slot.Finished {
+	t, fence := f.req.Grant.Ticket, f.req.Grant.Fence
+	if f.r.terminal() && !f.without(TerminalStays) {
+		verdict := slot.AlreadyDone
+		if f.r.fence == fence {
+			verdict = slot.OK
+		}
+		return slot.Finished{Verdict: verdict, Outcome: slot.Outcome(f.r.status)}
+	}
+	var e *entry
+	if !f.absent {
+		e = f.open(t)
+	}
+	if e == nil || e.r != f.req.Request {
+		if f.r != nil && f.r.status != "" && !f.absent && f.v[t] && f.r.fence == fence && f.req.Outcome == slot.Accept {
+			f.write(slot.Accept, f.req.Reason)
+			return slot.Finished{Verdict: slot.OK, Outcome: slot.Accept}
+		}
+		return slot.Finished{Verdict: slot.Lost}
+	}
+	if e.lastfin == fence && !f.without(ResendOfRetry) {
+		return retried(e)
+	}
+	if e.fence != fence && !f.without(FenceAtFinish) {
+		return slot.Finished{Verdict: slot.Lost}
+	}
+	return f.end(t, e)
+}
+
+func retried(e *entry) slot.Finished {
+	return slot.Finished{Verdict: slot.OK, Outcome: slot.Retry, Due: e.due, K: int(e.k), At: e.nb}
+}
+
+// end ends the attempt of the lease's owner.
+func (f *finish) end(t int64, e *entry) slot.Finished {
+	outcome, reason, backoff := f.req.Outcome, f.req.Reason, int64(0)
+	if outcome == slot.Retry {
+		f.s.fails++
+		jitter := math.Round(f.req.Jitter*1000) / 1000
+		wait := min(float64(ms(f.lane.BackoffMax)), float64(ms(f.lane.BackoffMin))*math.Pow(2, float64(min(f.s.fails-1, 40)))) * jitter
+		if after := ms(f.req.RetryAfter); after > 0 {
+			wait = float64(after)
+		}
+		backoff = int64(math.Ceil(wait))
+		if !f.req.Counts {
+			e.spared++
+		}
+		switch {
+		case e.att-e.spared >= int64(f.lane.Attempts):
+			outcome, reason = slot.GiveUp, "attempts"
+		case f.now-e.first >= ms(f.lane.MaxAge):
+			outcome, reason = slot.GiveUp, "max-age"
+		}
+	} else {
+		f.s.fails = 0
+	}
+	if outcome == slot.Retry {
+		return f.retry(t, e, backoff, reason)
+	}
+	if backoff > 0 {
+		f.s.hold = max(f.s.hold, f.now+backoff)
+	}
+	f.write(outcome, reason)
+	f.resolve(t)
+	f.extend(max(f.now+f.retain, f.s.hold) + 60000)
+	f.wake()
+	f.save()
+	return slot.Finished{Verdict: slot.OK, Outcome: outcome}
+}
+
+func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Finished {
+	e.nb, e.lastfin, e.fence, e.owner = f.now+backoff, f.req.Grant.Fence, 0, ""
+	if e.p != 0 && !f.without(RetryRearms) {
+		e.p = f.now + ms(slot.ConfirmWithin)
+	}
+	out := retried(e)
+	if f.req.Own {
+		out.K, out.Due = int(max(e.k, int64(f.req.K)+1)), max(f.now, e.nb-int64(math.Floor(f.lead())))
+		if !f.without(RetryCounts) {
+			e.k, e.due = int64(out.K), out.Due
+		}
+	}
+	f.l[t] = 0
+	if f.without(RetryKeepsPlace) {
+		f.l[t] = math.MaxInt64 // counted as running: others pass
+	}
+	f.s.since = f.now
+	r := f.record(f.req.Request)
+	r.reason, r.detail = reason, f.req.Detail
+	f.extendForTask()
+	r.end = f.s.end
+	f.wake()
+	f.save()
+	return out
+}
+
+// write makes the record terminal.
+func (f *finish) write(status slot.Outcome, reason string) {
+	r := f.record(f.req.Request)
+	r.status, r.resp, r.reason, r.detail = string(status), string(f.req.Response), reason, f.req.Detail
+	r.finished, r.durable, r.end = f.now, "0", f.now+f.retain
+}
+
+// Renew is slot.Store.Renew.
+func (s *Store) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (expiry int64, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "renew", l)
+	if err != nil {
+		return 0, false, err
+	}
+	defer s.end(c, l.Policy)
+	var e *entry
+	if !c.absent {
+		e = c.open(g.Ticket)
+	}
+	_, leased := c.l[g.Ticket]
+	if e == nil || !(c.live(g.Ticket) || leased && c.without(NeverRevive)) ||
+		(e.fence != g.Fence || e.owner != g.Owner) && !c.without(RenewChecksFence) {
+		return 0, false, nil
+	}
+	c.l[g.Ticket] = c.now + c.lease
+	if least := c.now + c.lease + ms(slot.ConfirmWithin); c.s.end < least {
+		c.extend(least + 60000)
+	}
+	c.save()
+	return c.now + c.lease, true, nil
+}

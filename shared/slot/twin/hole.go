@@ -1,0 +1,248 @@
+package twin
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Confirm is slot.Store.Confirm.
+func (s *Store) Confirm(ctx context.Context, l slot.Lane, requestID string, ticket, incarnation int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "confirm", l)
+	if err != nil {
+		return false, err
+	}
+	defer s.end(c, l.Policy)
+	if c.records[requestID].terminal() {
+		return true, nil
+	}
+	var e *entry
+	if !c.absent && incarnation == c.s.inc {
+		e = c.open(ticket)
+	}
+	if e == nil || e.r != requestID {
+		return c.without(ConfirmGuards), nil
+	}
+	e.p = 0
+	c.extendForTask()
+	c.save()
+	return true, nil
+}
+
+// Void is slot.Store.Void.
+func (s *Store) Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "void", l)
+	if err != nil {
+		return slot.Looked{}, err
+	}
+	verdict := c.void(requestID, ticket, atOnce)
+	s.end(c, l.Policy)
+	return slot.Looked{Seen: c.seen(true), Verdict: verdict}, nil
+}
+
+func (c *call) void(id string, t int64, atOnce bool) slot.Verdict {
+	var e *entry
+	if !c.absent {
+		e = c.open(t)
+	}
+	if e == nil {
+		if !c.absent && c.v[t] {
+			return slot.Voided
+		}
+		return slot.Kept
+	}
+	if e.r != id || e.p == 0 && !c.without(VoidUnconfirmedOnly) || c.live(t) && !c.without(VoidNotLeased) {
+		return slot.Kept
+	}
+	if !atOnce && e.p >= c.now && !c.without(VoidPastDeadline) {
+		return slot.Kept
+	}
+	c.voidTicket(t)
+	if e.att == 0 {
+		delete(c.records, id)
+	}
+	c.extendForTask()
+	c.save()
+	return slot.Voided
+}
+
+// Missing is slot.Store.Missing.
+func (s *Store) Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
+	return s.settle(ctx, l, h, "", nil)
+}
+
+// Settle is slot.Store.Settle.
+func (s *Store) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error) {
+	word := "void"
+	if status != "" {
+		word = string(status)
+	}
+	return s.settle(ctx, l, h, word, response)
+}
+
+func (s *Store) settle(ctx context.Context, l slot.Lane, h slot.Head, word string, response []byte) (slot.Looked, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "missing", l)
+	if err != nil {
+		return slot.Looked{}, err
+	}
+	out := c.missing(h, word, response)
+	s.end(c, l.Policy)
+	return out, nil
+}
+
+func (c *call) missing(h slot.Head, word string, response []byte) slot.Looked {
+	t := h.Ticket
+	answer := func(v slot.Verdict) slot.Looked { return slot.Looked{Seen: c.seen(true), Verdict: v} }
+	var e *entry
+	if !c.absent {
+		e = c.open(t)
+	}
+	if e == nil {
+		return answer(c.settled(h, word))
+	}
+	first, _ := c.head()
+	unchanged := e.k == int64(h.K) && e.p == 0 && !c.live(t)
+	if e.r != h.Request || first != t || !unchanged && !c.without(MissingUnchanged) {
+		return answer(slot.Kept)
+	}
+	if c.s.miss != t || c.s.missk != int64(h.K) {
+		c.s.miss, c.s.missk, c.s.missat = t, int64(h.K), c.now
+	}
+	at := c.s.missat + ms(slot.MissingAfter)
+	if c.now < at && !c.without(MissingLooksTwice) {
+		c.save()
+		return slot.Looked{Seen: c.seen(false), Verdict: slot.Again, At: at}
+	}
+	if word == "" {
+		return slot.Looked{Seen: c.seen(false), Verdict: slot.Check}
+	}
+	c.extendForTask()
+	r := c.record(h.Request)
+	if word == "void" {
+		r.reason, r.detail = "task-missing", "the queue no longer has the task of this request"
+		c.voidTicket(t)
+		c.save()
+		return answer(slot.Voided)
+	}
+	r.status, r.resp, r.finished, r.durable, r.end = word, string(response), c.now, "1", c.now+c.retain
+	c.resolve(t)
+	c.wake()
+	c.save()
+	return answer(slot.AlreadyDone)
+}
+
+// settled answers a resend of a Settle, and whoever comes too late.
+func (c *call) settled(h slot.Head, word string) slot.Verdict {
+	switch r := c.records[h.Request]; {
+	case word == "" || c.absent:
+		return slot.Kept
+	case c.v[h.Ticket]:
+		return slot.Voided
+	case r != nil && r.status == word:
+		return slot.AlreadyDone
+	}
+	return slot.Kept
+}
+
+// Kick is slot.Store.Kick.
+func (s *Store) Kick(ctx context.Context, l slot.Lane, incarnation, at int64, owner string) (seq, when int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "kick", l)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.end(c, l.Policy)
+	if c.absent || incarnation != c.s.inc {
+		return 0, 0, nil
+	}
+	at = max(at, c.now)
+	if c.s.kickset == 1 && c.s.kickat <= at && !c.without(OneKick) {
+		if c.s.kickby == owner {
+			return c.s.kickseq, c.s.kickat, nil
+		}
+		if c.now < c.s.kickat+30000 {
+			return 0, 0, nil
+		}
+	}
+	c.s.kickset, c.s.kickseq, c.s.kickat, c.s.kickby = 1, c.s.kickseq+1, at, owner
+	c.extendForTask()
+	c.save()
+	return c.s.kickseq, c.s.kickat, nil
+}
+
+// Inspect is slot.Store.Inspect.
+func (s *Store) Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "inspect", l)
+	if err != nil {
+		return slot.State{}, slot.RequestState{}, err
+	}
+	defer s.end(c, l.Policy)
+	return c.inspectLane(l), c.inspectRequest(requestID), nil
+}
+
+func (c *call) inspectLane(l slot.Lane) slot.State {
+	out := slot.State{
+		Seen: c.seen(true), Absent: c.absent, Running: []slot.Running{}, Gate: c.gate(), QuarantineUntil: c.gen.QuarantineUntil,
+		Hold: c.s.hold, Paused: c.s.paused == 1, Parked: c.s.parked, Resolved: c.s.resolved, Missing: c.s.miss,
+		Full: c.running() >= int64(l.Concurrency),
+	}
+	if !c.absent {
+		out.Depth, out.Waiting = c.depth(), c.rank(c.s.nxt)
+		out.Running = c.listRunning()
+	}
+	if out.Waiting > 0 {
+		out.Last = c.slot(out.Waiting - 1)
+	}
+	if h, e := c.head(); h != 0 && e != nil {
+		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, max(c.now, c.runAt(e))
+	}
+	return out
+}
+
+func (c *call) listRunning() []slot.Running {
+	tickets := []int64{}
+	for t, expiry := range c.l {
+		if expiry > c.now {
+			tickets = append(tickets, t)
+		}
+	}
+	slices.SortFunc(tickets, func(a, b int64) int {
+		if c.l[a] != c.l[b] {
+			return int(c.l[a] - c.l[b])
+		}
+		return int(a - b)
+	})
+	list := []slot.Running{}
+	for _, t := range tickets[:min(len(tickets), slot.RunningListed)] {
+		if e := c.q[t]; e != nil {
+			list = append(list, slot.Running{Ticket: t, Request: e.r, Started: instant(e.started)})
+		}
+	}
+	return list
+}
+
+func (c *call) inspectRequest(id string) slot.RequestState {
+	out := slot.RequestState{Record: slot.Record{ID: id, Response: []byte{}}}
+	r := c.records[id]
+	if id == "" || r == nil {
+		return out
+	}
+	out.Record, out.Known = r.export(id), r.status != ""
+	if e := c.open(r.ticket); !c.absent && r.ticket > 0 && e != nil && e.r == id {
+		out.Open, out.Live, out.Attempts = true, c.live(r.ticket), e.att
+		if before := c.rank(r.ticket); !out.Live {
+			out.Position, out.Slot = before+1, c.slot(before)
+		}
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package twin
+
+import (
+	"math"
+	"slices"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// The constants of lane.lua, in milliseconds.
+const (
+	life        = 32 * 86400000
+	slack       = 3600000
+	repairSkip  = 1000000
+	longest     = 3600000
+	grace       = 1000
+	away        = 50
+	claimFor    = 2000
+	formatKnown = 1
+)
+
+func (c *call) extend(to int64) { c.s.end = max(c.s.end, to) }
+
+func (c *call) extendForTask() {
+	if c.now+life > c.s.end+slack {
+		c.s.end = c.now + life
+	}
+}
+
+// repair takes over a lane of an older generation.
+func (c *call) repair() {
+	from := c.s.nxt
+	c.s.nxt = max(c.s.nxt, c.now) + repairSkip
+	c.s.fence = max(c.s.fence, c.now) + repairSkip
+	c.s.gaps = append(slices.Clone(c.s.gaps), span{from, c.s.nxt})
+	c.s.granted, c.s.tat, c.s.gen, c.s.prev = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0
+	c.extendForTask()
+	c.advance()
+}
+
+// gapOf returns where the gap that holds t ends, 0 for none.
+func (c *call) gapOf(t int64) int64 {
+	for _, g := range c.s.gaps {
+		if t >= g.from && t < g.to {
+			return g.to
+		}
+	}
+	return 0
+}
+
+func (c *call) skipped(from, to int64) (count int64) {
+	for _, g := range c.s.gaps {
+		count += max(0, min(g.to, to)-max(g.from, from))
+	}
+	return count
+}
+
+func (c *call) advance() {
+	for c.s.u < c.s.nxt {
+		switch past := c.gapOf(c.s.u); {
+		case past != 0:
+			c.s.u = past
+		case c.removeResolved(c.s.u):
+			c.s.u++
+		default:
+			return
+		}
+	}
+}
+
+func (c *call) live(t int64) bool { return c.l[t] > c.now }
+
+func (c *call) open(t int64) *entry {
+	e := c.q[t]
+	if _, leased := c.l[t]; e != nil && (t >= c.s.u || leased) {
+		return e
+	}
+	return nil
+}
+
+func (c *call) running() (n int64) {
+	for _, expiry := range c.l {
+		if expiry > c.now {
+			n++
+		}
+	}
+	return n
+}
+
+// firstExpiry is the earliest end of a live lease and its ticket, the lower one of two; 0 for none.
+func (c *call) firstExpiry() (expiry, ticket int64) {
+	for t, e := range c.l {
+		if e > c.now && (expiry == 0 || e < expiry || e == expiry && lexical(t, ticket)) {
+			expiry, ticket = e, t
+		}
+	}
+	return expiry, ticket
+}
+
+// lexical is the order of equal scores in a sorted set; tickets of one lane have equally many digits.
+func lexical(a, b int64) bool { return a < b }
+
+// head returns the lowest ticket that waits, and its entry; 0 for none.
+func (c *call) head() (h int64, e *entry) {
+	if !c.without(LapsedWaits) {
+		for t, expiry := range c.l {
+			if expiry <= c.now && (h == 0 || t < h) {
+				h = t
+			}
+		}
+	}
+	if h == 0 && c.s.u < c.s.nxt {
+		h = c.s.u
+	}
+	return h, c.q[h]
+}
+
+func (c *call) rank(t int64) (before int64) {
+	for x, expiry := range c.l {
+		if expiry <= c.now && x < t {
+			before++
+		}
+	}
+	if t > c.s.u {
+		before += t - c.s.u - c.below(t) - c.skipped(c.s.u, t)
+	}
+	return before
+}
+
+func (c *call) depth() int64 {
+	return int64(len(c.l)) + c.s.nxt - c.s.u - int64(len(c.d)) - c.skipped(c.s.u, c.s.nxt)
+}
+
+// free says that a lease is to be had.
+func (c *call) free() bool {
+	return (c.running() < c.n || c.without(LiveBelowConcurrency)) && c.s.paused == 0 && c.s.parked == 0
+}
+
+func (c *call) arrival() int64 {
+	if c.s.granted == 0 {
+		return c.s.tat
+	}
+	return min(max(c.s.tat, c.s.granted+c.spacing), c.s.granted+c.burst*c.spacing)
+}
+
+func (c *call) gate() int64 { return c.arrival() - (c.burst-1)*c.spacing }
+
+func (c *call) notBefore(e *entry) int64 {
+	at := max(c.s.hold, c.gen.QuarantineUntil)
+	if e != nil {
+		at = max(at, e.nb)
+	}
+	return at
+}
+
+func (c *call) runAt(e *entry) int64 {
+	if c.without(Pace) {
+		return max(c.s.since, c.notBefore(e))
+	}
+	return max(c.gate(), c.s.since, c.notBefore(e))
+}
+
+func (c *call) learned() float64 { return float64(c.s.isi) / 1000 }
+
+func (c *call) interval() float64 {
+	if c.s.isi > 0 {
+		return c.learned()
+	}
+	return c.guess
+}
+
+func (c *call) lead() float64 { return min(3000, 16*max(float64(c.spacing), c.interval())) }
+
+// slot is the start told to a client at rank at.
+func (c *call) slot(at int64) int64 {
+	_, e := c.head()
+	from := max(c.now, c.notBefore(e))
+	paced := max(from, c.arrival()) + (at-c.burst+1)*c.spacing
+	return int64(math.Ceil(max(float64(from), float64(paced), float64(from)+float64(at)*c.learned())))
+}
+
+// backstop is the schedule for the task of t at rank at.
+func (c *call) backstop(t, at int64) int64 {
+	h, e := c.head()
+	base := max(c.now, c.gate(), c.notBefore(e))
+	if e != nil && e.p > 0 && h != t {
+		base = max(base, e.p)
+	}
+	if c.running() >= c.n {
+		if _, first := c.firstExpiry(); c.q[first] != nil {
+			base = max(base, c.now+min(c.now-c.q[first].started, 60000))
+		}
+	}
+	step := max(1.02*float64(c.spacing), 2*c.interval())
+	return int64(math.Floor(float64(base) + float64(at)*step - c.lead()))
+}
+
+func (c *call) nextHead() slot.Head {
+	h, e := c.head()
+	if h == 0 || e == nil {
+		return slot.Head{}
+	}
+	next := slot.Head{Ticket: h, Request: e.r, K: int(e.k), Due: e.due, Here: e.here > c.now, Deadline: e.p}
+	if c.free() {
+		next.At = max(c.now, c.runAt(e))
+	}
+	return next
+}
+
+// wake names the ticket that may start next, where its executor waits.
+func (c *call) wake() {
+	if h, e := c.head(); h != 0 && e != nil && e.here > c.now && c.free() {
+		c.tickets = append(c.tickets, h)
+		c.publish = append(c.publish, slot.Wakeup{At: max(c.now, c.runAt(e))})
+	}
+}
+
+// grant gives x its lease.
+func (c *call) grant(x int64, e *entry, owner string, r *record) {
+	possible := max(c.gate(), c.s.since)
+	if c.s.prev > 0 && e.att == 0 && possible > c.s.prev {
+		sample := float64(possible-c.s.prev) * 1000
+		if c.s.isi != 0 {
+			sample = float64(c.s.isi)*0.8 + sample*0.2
+		}
+		c.s.isi = max(1, int64(math.Floor(sample)))
+	}
+	if e.att == 0 || !c.without(PaceOfTakeovers) {
+		c.s.tat = max(c.arrival(), c.now) + c.spacing
+		c.extend(c.s.tat + 60000)
+		c.s.granted = c.now
+	}
+	c.s.prev = c.now
+	if !c.without(FenceGrows) || e.fence == 0 {
+		c.s.fence++
+	}
+	e.owner, e.fence, e.started, e.here, e.nb = owner, c.s.fence, c.now, 0, 0
+	e.att++
+	if e.first == 0 {
+		e.first = c.now
+	}
+	c.q[x] = e
+	c.l[x] = c.now + c.lease
+	r.fence, r.started, r.attempts = e.fence, e.first, e.att
+	if x == c.s.u {
+		c.s.u++
+		c.advance()
+	}
+}
+
+func (c *call) resolve(t int64) {
+	delete(c.q, t)
+	if _, leased := c.l[t]; leased {
+		delete(c.l, t)
+	} else if t == c.s.u {
+		c.s.u++
+	} else if t > c.s.u {
+		c.addResolved(t)
+	}
+	c.advance()
+	c.s.resolved++
+	c.s.since = c.now
+	if h, _ := c.head(); h == 0 && len(c.l) == 0 {
+		c.s.prev = 0
+	}
+}
+
+func (c *call) voidTicket(t int64) {
+	c.resolve(t)
+	c.v[t] = true
+	c.wake()
+}
+
+// record returns the record of a request, made where there is none: HSET.
+func (c *call) record(id string) *record {
+	r := c.records[id]
+	if r == nil {
+		r = &record{}
+		c.records[id] = r
+	}
+	return r
+}

@@ -1,0 +1,153 @@
+package twin
+
+import (
+	"context"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Reserve is slot.Store.Reserve.
+func (s *Store) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveRequest) (slot.Reservation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "reserve", l)
+	if err != nil {
+		return slot.Reservation{}, err
+	}
+	res := c.reserve(l, req)
+	s.end(c, l.Policy)
+	return res, nil
+}
+
+func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
+	r := c.records[req.ID]
+	if r.terminal() && (r.status == string(slot.Done) || r.status == string(slot.Dead)) {
+		if r.fp != req.Fingerprint {
+			return slot.Reservation{Seen: c.seen(false), Verdict: slot.Mismatch}
+		}
+		return slot.Reservation{Seen: c.seen(false), Verdict: slot.Replayed, Ticket: r.ticket, Reason: r.reason, Record: r.export(req.ID)}
+	}
+	if r != nil && r.status == string(slot.Open) && r.ticket > 0 && !c.absent {
+		if e := c.open(r.ticket); e != nil && e.r == req.ID {
+			return c.reservedBefore(r, e, req)
+		}
+	}
+	if c.absent {
+		c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
+		c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
+	}
+	waiting := c.rank(c.s.nxt)
+	at := c.slot(waiting)
+	if refused, full := c.full(l, req, at); full {
+		return refused
+	}
+	return c.take(req, waiting, at)
+}
+
+// reservedBefore answers for a request that has an open ticket.
+func (c *call) reservedBefore(r *record, e *entry, req slot.ReserveRequest) slot.Reservation {
+	if r.fp != req.Fingerprint {
+		return slot.Reservation{Seen: c.seen(false), Verdict: slot.Mismatch}
+	}
+	t := r.ticket
+	leased := c.live(t)
+	if leased && e.owner == req.Owner && !c.without(ResendOfGrant) {
+		return c.granted(t, e, req.Owner)
+	}
+	c.extendForTask()
+	r.end = c.s.end
+	c.save()
+	before := c.rank(t)
+	out := slot.Reservation{
+		Seen: c.seen(false), Verdict: slot.Duplicate, Ticket: t, Slot: c.slot(before), Position: before + 1, Due: e.due,
+		Young: c.gen.Young,
+	}
+	if leased {
+		out.Due = max(e.due, c.l[t])
+	}
+	if r.owner == req.Owner {
+		out.Verdict = slot.Reserved
+		return out
+	}
+	out.Confirmed, out.Leased = e.p == 0 || c.without(DuplicateUnconfirmed), leased
+	return out
+}
+
+// full refuses what the limits do.
+func (c *call) full(l slot.Lane, req slot.ReserveRequest, at int64) (slot.Reservation, bool) {
+	if req.Adopt {
+		return slot.Reservation{}, false
+	}
+	out := slot.Reservation{Seen: c.seen(false), Verdict: slot.Full, Depth: c.depth()}
+	horizon := ms(slot.Horizon)
+	switch {
+	case out.Depth >= int64(l.MaxDepth):
+		out.Reason, out.RetryAfter = "depth", time.Duration(whole(max(c.interval(), float64(c.spacing))))*time.Millisecond
+	case at-c.now > horizon:
+		out.Reason, out.RetryAfter = "horizon", time.Duration(at-c.now-horizon)*time.Millisecond
+	default:
+		return slot.Reservation{}, false
+	}
+	return out, true
+}
+
+// take issues the next ticket.
+func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation {
+	t := c.s.nxt
+	h, _ := c.head()
+	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.free() &&
+		c.now >= max(c.runAt(nil), c.gen.QuarantineUntil)
+	r := c.record(req.ID)
+	*r = record{
+		status: string(slot.Open), fp: req.Fingerprint, ticket: t, owner: req.Owner, submitted: req.Submitted.UnixMilli(),
+		target: req.Target, end: r.end,
+	}
+	if h == 0 && c.running() < c.n {
+		c.s.since, c.s.prev = c.now, 0
+	}
+	c.s.nxt = t + 1
+	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin)}
+	if atOnce {
+		if c.without(FastTicketUnconfirmed) {
+			e.p = 0
+		}
+		c.grant(t, e, req.Owner, r)
+		c.extend(c.now + max(c.retain, longest) + 60000)
+		r.end = c.s.end
+		c.save()
+		return c.granted(t, e, req.Owner)
+	}
+	c.q[t] = e
+	e.due = max(c.now, c.backstop(t, waiting))
+	c.extendForTask()
+	r.end = c.s.end
+	c.save()
+	return slot.Reservation{
+		Seen: c.seen(false), Verdict: slot.Reserved, Ticket: t, Slot: at, Position: waiting + 1, Due: e.due, Young: c.gen.Young,
+	}
+}
+
+func (c *call) granted(t int64, e *entry, owner string) slot.Reservation {
+	return slot.Reservation{Seen: c.seen(false), Verdict: slot.Run, Ticket: t, Grant: c.grantOf(t, e, owner), Young: c.gen.Young}
+}
+
+func (c *call) grantOf(t int64, e *entry, owner string) slot.Grant {
+	return slot.Grant{Ticket: t, Fence: e.fence, Expiry: c.l[t], Attempt: e.att, K: int(e.k), Owner: owner}
+}
+
+// export is the record as Reserve and Inspect tell it.
+func (r *record) export(id string) slot.Record {
+	return slot.Record{
+		ID: id, Status: slot.Status(r.status), Ticket: r.ticket, Attempts: r.attempts, Response: []byte(r.resp),
+		Reason: r.reason, Detail: r.detail, Target: r.target, Durable: r.durable == "1",
+		Submitted: instant(r.submitted), Started: instant(r.started), Finished: instant(r.finished),
+	}
+}
+
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

@@ -1,0 +1,205 @@
+package twin
+
+import (
+	"context"
+	"math"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// start is one START under way: x is the ticket that is to run.
+type start struct {
+	*call
+	req  slot.StartRequest
+	left int64
+	x    int64
+	e    *entry
+	r    *record
+}
+
+// Start is slot.Store.Start.
+func (s *Store) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (slot.Started, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "start", l)
+	if err != nil {
+		return slot.Started{}, err
+	}
+	st := &start{call: c, req: req, left: req.Left.Milliseconds()}
+	if req.Left < 0 {
+		st.left = -1
+	}
+	out := st.run()
+	s.end(c, l.Policy)
+	return out, nil
+}
+
+// finally saves and answers with the head.
+func (s *start) finally(out slot.Started) slot.Started {
+	s.save()
+	out.Seen = s.seen(true)
+	return out
+}
+
+func (s *start) run() slot.Started {
+	if s.absent {
+		return slot.Started{Seen: s.seen(false), Verdict: slot.UnknownTicket}
+	}
+	if s.req.Kick > 0 && s.req.Drive == 0 {
+		if s.s.kickset == 1 && s.s.kickseq == s.req.Kick {
+			s.s.kickset = 0
+		}
+		return s.finally(slot.Started{Verdict: slot.Wait, Reason: "kick"})
+	}
+	if out, over := s.find(); over {
+		return out
+	}
+	if s.e.p != 0 && !s.without(StartConfirms) {
+		s.e.p = 0
+	}
+	if s.s.miss == s.x {
+		s.s.miss = 0
+	}
+	return s.decide()
+}
+
+// find sets x, or answers when there is nothing to start.
+func (s *start) find() (out slot.Started, over bool) {
+	if s.req.Drive != 0 {
+		s.x, s.e, s.r = s.req.Drive, s.open(s.req.Drive), s.records[s.req.DriveRequest]
+		if s.e == nil || s.e.r != s.req.DriveRequest {
+			return s.finally(slot.Started{Verdict: slot.Gone}), true
+		}
+		return slot.Started{}, false
+	}
+	t := s.req.Ticket
+	s.x, s.r = t, s.records[s.req.Request]
+	if s.r.terminal() {
+		return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Status(s.r.status), Durable: s.r.durable == "1"}), true
+	}
+	same := s.req.Incarnation == s.s.inc
+	if same {
+		s.e = s.open(t)
+	}
+	if s.e != nil && s.e.r == s.req.Request {
+		return slot.Started{}, false
+	}
+	known := s.r != nil && s.r.status != ""
+	if same && (!s.v[t] || s.without(VoidedIsUnknown)) {
+		if t < s.s.mark && (!known || s.r.ticket == t) {
+			delete(s.q, t)
+			if known {
+				s.r.status, s.r.finished, s.r.end = string(slot.Cancelled), s.now, s.now+s.retain
+			}
+			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Cancelled}), true
+		}
+		if t < s.s.u && s.gapOf(t) == 0 && !known {
+			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Expired, Durable: true}), true
+		}
+	}
+	s.save()
+	return slot.Started{Seen: s.seen(false), Verdict: slot.UnknownTicket}, true
+}
+
+func (s *start) decide() slot.Started {
+	var until int64
+	var reason string
+	driven := s.req.Drive != 0
+	if s.live(s.x) {
+		switch {
+		case s.e.owner == s.req.Owner || s.without(OwnerOfDelivery):
+			return s.granted()
+		case driven:
+			return s.finally(slot.Started{Verdict: slot.Gone})
+		case s.left <= 0:
+			return s.snooze(s.now+min(max(s.now-s.e.started, 5000), 600000), "busy")
+		}
+		until, reason = s.l[s.x], "busy"
+	}
+	h, he := s.head()
+	free := s.free()
+	if reason == "" && (s.x == h || s.without(HeadFirst)) && free && s.now >= s.runAt(s.e) {
+		if s.r == nil {
+			s.r = s.call.record(s.e.r)
+		}
+		s.grant(s.x, s.e, s.req.Owner, s.r)
+		if s.n > 1 {
+			s.wake()
+		}
+		return s.granted()
+	}
+	if driven {
+		return s.finally(slot.Started{Verdict: slot.Gone})
+	}
+	overdue := s.overdue(h, he, free)
+	before := s.rank(s.x)
+	if reason == "" {
+		if s.s.paused == 1 || s.s.parked > 0 {
+			return s.hold()
+		}
+		est := s.slot(before)
+		step := max(float64(s.spacing), s.interval(), 1)
+		most := float64(s.n) + min(math.Floor(float64(ms(slot.InlineWait))/step), 32)
+		if !overdue && (s.left <= 0 || est-s.now > s.left || float64(before) >= most) {
+			return s.snooze(max(s.backstop(s.x, before), s.now+1000), "rank")
+		}
+		switch {
+		case !free:
+			until, _ = s.firstExpiry()
+			reason = "full"
+		case s.x == h:
+			until, reason = s.runAt(s.e), "pace"
+		default:
+			until, reason = est, "rank"
+		}
+	}
+	if s.left > 0 {
+		s.e.here = s.now + s.left + 1000
+	}
+	return s.finally(slot.Started{Verdict: slot.Wait, Until: until, Rank: before, Reason: reason, Overdue: overdue})
+}
+
+func (s *start) granted() slot.Started {
+	return s.finally(slot.Started{Verdict: slot.Run, Grant: s.grantOf(s.x, s.e, s.req.Owner), K: int(s.e.k)})
+}
+
+// hold snoozes on a lane that stands.
+func (s *start) hold() slot.Started {
+	jitter := math.Round(s.req.Jitter*1000) / 1000
+	reason := "parked"
+	if s.s.paused == 1 {
+		reason = "paused"
+	}
+	wait := min(600000*math.Pow(2, float64(min(s.req.K, 10))), 43200000) * jitter
+	return s.snooze(int64(math.Floor(float64(s.now)+wait)), reason)
+}
+
+func (s *start) snooze(at int64, reason string) slot.Started {
+	k := max(s.e.k, int64(s.req.K)+1)
+	if !s.without(SnoozeCounts) {
+		s.e.k, s.e.due = k, at
+	}
+	s.e.here = 0
+	s.extendForTask()
+	if s.r != nil {
+		s.r.end = s.s.end
+	}
+	return s.finally(slot.Started{Verdict: slot.Snoozed, At: at, K: int(k), Reason: reason})
+}
+
+// overdue claims the head for this waiter, when it is runnable and neither here nor on its way.
+func (s *start) overdue(h int64, he *entry, free bool) bool {
+	if h == 0 || h == s.x || he == nil || !free || s.left < 0 {
+		return false
+	}
+	at := s.runAt(he)
+	soon := he.due >= s.now && float64(he.due) <= float64(s.now)+50+0.05*max(float64(s.spacing), s.interval())
+	if s.now < at+grace && (he.here > s.now || soon || s.now < at+away) {
+		return false
+	}
+	if s.s.claim == h && s.s.claimend > s.now && s.s.claimby != s.req.Owner && !s.without(OneClaim) {
+		return false
+	}
+	s.s.claim, s.s.claimend, s.s.claimby = h, s.now+claimFor, s.req.Owner
+	return true
+}

@@ -1,0 +1,80 @@
+package twin
+
+import (
+	"slices"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// scalars are the fields of the hash :s, under the names of lane.lua. Instants are Redis milliseconds.
+type scalars struct {
+	format, gen, inc, nxt, u, mark, tat, fence, last, since, isi, prev, granted, hold, fails int64
+	paused, parked, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end      int64
+	resolved                                                                                 int64
+	gaps                                                                                     []span
+	kickby, claimby                                                                          string
+}
+
+// span is a range of tickets that a repair skipped; to is exclusive.
+type span struct{ from, to int64 }
+
+// entry is what :q has of an open ticket.
+type entry struct {
+	r, owner                                                         string
+	k, due, p, here, fence, nb, started, lastfin, first, att, spared int64
+}
+
+// record is the hash :i of one request. set says which fields exist, since some scripts ask.
+type record struct {
+	status, fp, owner, reason, detail, target, durable, resp string
+	ticket, fence, submitted, started, finished, attempts    int64
+	end                                                      int64 // 0: none
+}
+
+func (r *record) terminal() bool { return r != nil && r.status != "" && r.status != string(slot.Open) }
+
+// lane is all that Redis holds of one lane.
+type lane struct {
+	scalars
+	q       map[int64]*entry
+	l       map[int64]int64 // started and unresolved ticket -> lease expiry
+	d       []int64         // resolved without a start, above u; sorted
+	v       map[int64]bool
+	records map[string]*record
+}
+
+func newLane() *lane {
+	return &lane{q: map[int64]*entry{}, l: map[int64]int64{}, v: map[int64]bool{}, records: map[string]*record{}}
+}
+
+// below counts the members of d under t.
+func (l *lane) below(t int64) int64 {
+	i, _ := slices.BinarySearch(l.d, t)
+	return int64(i)
+}
+
+func (l *lane) addResolved(t int64) {
+	if i, found := slices.BinarySearch(l.d, t); !found {
+		l.d = slices.Insert(l.d, i, t)
+	}
+}
+
+func (l *lane) removeResolved(t int64) bool {
+	i, found := slices.BinarySearch(l.d, t)
+	if found {
+		l.d = slices.Delete(l.d, i, i+1)
+	}
+	return found
+}
+
+// expire ends the life of keys whose end has come.
+func (l *lane) expire(now int64) {
+	if l.format != 0 && l.end <= now {
+		l.scalars, l.q, l.l, l.d, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, map[int64]bool{}
+	}
+	for id, r := range l.records {
+		if r.end != 0 && r.end <= now {
+			delete(l.records, id)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package twin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Options of a Store.
+type Options struct {
+	// Now is the Redis time in milliseconds. Required.
+	Now func() int64
+	// Generation is the generation that callers expect. Nil: slot.First.
+	Generation func() slot.Generation
+	// Guess is the interval of a lane that has learned none. Nil: slot.ColdInterval.
+	Guess func(policy string) time.Duration
+	// Learned is told the interval of a lane after every call that knows one. Nil: nobody is.
+	Learned func(policy string, interval time.Duration)
+	// Publish gets the wake-ups: ticket of the lane of key may start from at. Nil: they are lost.
+	Publish func(key string, ticket, at int64)
+	// Keep says that nothing expires, for a test whose Redis has another clock.
+	Keep bool
+	// Without names the rules to leave out.
+	Without []Rule
+}
+
+// Store is a Redis with lanes, and the scripts. It has the methods of slot.Store and is safe for concurrent use.
+type Store struct {
+	Options
+	without map[Rule]bool
+
+	mu    sync.Mutex
+	lanes map[string]*lane
+}
+
+// New returns a Store without lanes.
+func New(o Options) *Store {
+	if o.Generation == nil {
+		o.Generation = func() slot.Generation { return slot.Generation(slot.First) }
+	}
+	if o.Guess == nil {
+		o.Guess = func(string) time.Duration { return slot.ColdInterval }
+	}
+	s := &Store{Options: o, without: map[Rule]bool{}, lanes: map[string]*lane{}}
+	for _, r := range o.Without {
+		s.without[r] = true
+	}
+	return s
+}
+
+// call is one script under way: the state as read, what is to be saved, and the common arguments.
+type call struct {
+	*lane
+	s        scalars // saved by save, lost otherwise
+	store    *Store
+	key      string
+	now      int64
+	gen      slot.Generation
+	absent   bool
+	n, burst int64
+	spacing  int64
+	lease    int64
+	guess    float64
+	retain   int64
+	publish  []slot.Wakeup
+	tickets  []int64 // of publish
+}
+
+// begin reads the lane of l. The error is slot.ErrGeneration, as of a Store whose generations do not know the lane's.
+func (s *Store) begin(ctx context.Context, op string, l slot.Lane) (*call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, err)
+	}
+	state := s.lanes[l.Key]
+	if state == nil {
+		state = newLane()
+		s.lanes[l.Key] = state
+	}
+	c := &call{
+		lane: state, store: s, key: l.Key, now: s.Now(), gen: s.Generation(), n: int64(l.Concurrency), burst: int64(l.Burst),
+		spacing: ms(l.Spacing), lease: ms(l.Lease), guess: float64(ms(s.Guess(l.Policy))), retain: ms(l.Retention),
+	}
+	if !s.Keep {
+		state.expire(c.now)
+	}
+	c.s = state.scalars
+	c.absent = c.s.format == 0
+	c.now = max(c.now, c.s.last)
+	if !c.absent && c.s.gen > c.gen.Number {
+		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, slot.ErrGeneration)
+	}
+	if !c.absent && c.s.gen < c.gen.Number {
+		c.repair()
+	}
+	return c, nil
+}
+
+// end hands out what the call has published and learned.
+func (s *Store) end(c *call, policy string) {
+	if s.Learned != nil && c.s.isi > 0 {
+		s.Learned(policy, time.Duration(c.s.isi)*time.Microsecond)
+	}
+	if s.Publish != nil {
+		for i, w := range c.publish {
+			s.Publish(c.key, c.tickets[i], w.At)
+		}
+	}
+}
+
+// save makes the scalars last.
+func (c *call) save() {
+	c.s.last = c.now
+	c.scalars = c.s
+}
+
+func (c *call) without(r Rule) bool { return c.store.without[r] }
+
+// seen is what every answer carries; next says whether it tells the head.
+func (c *call) seen(next bool) slot.Seen {
+	out := slot.Seen{Now: c.now, Incarnation: c.s.inc, Interval: time.Duration(c.s.isi) * time.Microsecond}
+	if next {
+		out.Next = c.nextHead()
+	}
+	return out
+}
+
+// ms is d in whole milliseconds, rounded up.
+func ms(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }

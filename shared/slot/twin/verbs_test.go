@@ -1,0 +1,195 @@
+package twin_test
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+func (p *pair) id() string    { return fmt.Sprintf("r%d", rapid.IntRange(0, 7).Draw(p.T, "id")) }
+func (p *pair) owner() string { return fmt.Sprintf("o%d", rapid.IntRange(0, 3).Draw(p.T, "owner")) }
+
+func (p *pair) reserve() {
+	req := slot.ReserveRequest{
+		ID: p.id(), Fingerprint: rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(p.T, "fingerprint"), Owner: p.owner(),
+		Immediate: rapid.Bool().Draw(p.T, "immediate"), Adopt: rapid.IntRange(0, 5).Draw(p.T, "adopt") == 0,
+		Submitted: time.UnixMilli(1796119200000), Target: "t",
+	}
+	res := both(p, "reserve", func(v verbs) (slot.Reservation, error) { return v.Reserve(p.Context(), p.lane, req) })
+	if res.Ticket == 0 {
+		return
+	}
+	p.tickets = append(p.tickets, slot.StartRequest{Ticket: res.Ticket, Incarnation: res.Incarnation, Request: req.ID})
+	if res.Verdict == slot.Run {
+		p.grants = append(p.grants, held{res.Grant, req.ID})
+	}
+}
+
+func (p *pair) start() {
+	req := pick(p, p.tickets, "ticket")
+	if req.Ticket == 0 {
+		return
+	}
+	req.K, req.Owner = rapid.IntRange(0, 2).Draw(p.T, "k"), p.owner()
+	req.Left = rapid.SampledFrom([]time.Duration{-1, 0, time.Second, slot.InlineWait}).Draw(p.T, "left")
+	req.Jitter = rapid.SampledFrom([]float64{1, 0.875, 1.125}).Draw(p.T, "jitter")
+	if rapid.IntRange(0, 9).Draw(p.T, "strange") == 0 {
+		req.Incarnation += int64(rapid.IntRange(-1, 1).Draw(p.T, "incarnation"))
+		req.Ticket += int64(rapid.IntRange(-2, 2).Draw(p.T, "other"))
+	}
+	p.started(req, req.Request)
+}
+
+func (p *pair) drive() {
+	head := p.seen.Next
+	if rapid.IntRange(0, 5).Draw(p.T, "other head") == 0 {
+		task := pick(p, p.tickets, "ticket")
+		head = slot.Head{Ticket: task.Ticket, Request: task.Request}
+	}
+	if head.Ticket == 0 {
+		return
+	}
+	own := pick(p, p.tickets, "own")
+	own.Owner, own.Drive, own.DriveRequest, own.Jitter = p.owner(), head.Ticket, head.Request, 1
+	p.started(own, head.Request)
+}
+
+func (p *pair) started(req slot.StartRequest, runs string) {
+	res := both(p, "start", func(v verbs) (slot.Started, error) { return v.Start(p.Context(), p.lane, req) })
+	p.seen = res.Seen
+	if res.Verdict == slot.Run {
+		p.grants = append(p.grants, held{res.Grant, runs})
+	}
+}
+
+func (p *pair) finish() {
+	g := pick(p, p.grants, "grant")
+	if g.Ticket == 0 {
+		return
+	}
+	req := slot.FinishRequest{
+		Grant: g.Grant, Request: g.request, Response: []byte(fmt.Sprint("result ", g.Fence)), Reason: "status", Detail: "d",
+		Outcome: rapid.SampledFrom([]slot.Outcome{slot.Accept, slot.Retry, slot.Retry, slot.GiveUp}).Draw(p.T, "outcome"),
+		K:       rapid.IntRange(-1, 2).Draw(p.T, "k"), Own: rapid.Bool().Draw(p.T, "own"),
+		Counts: rapid.IntRange(0, 3).Draw(p.T, "counts") > 0, Jitter: rapid.SampledFrom([]float64{1, 0.8, 1.2}).Draw(p.T, "jitter"),
+		RetryAfter: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(p.T, "retry after"),
+	}
+	res := both(p, "finish", func(v verbs) (slot.Finished, error) { return v.Finish(p.Context(), p.lane, req) })
+	p.seen = res.Seen
+}
+
+func (p *pair) renew() {
+	g := pick(p, p.grants, "grant")
+	if rapid.IntRange(0, 5).Draw(p.T, "foreign") == 0 {
+		g.Owner = p.owner()
+	}
+	both(p, "renew", func(v verbs) (r struct {
+		At int64
+		OK bool
+	}, err error) {
+		r.At, r.OK, err = v.Renew(p.Context(), p.lane, g.Grant)
+		return r, err
+	})
+}
+
+func (p *pair) confirm() {
+	task := pick(p, p.tickets, "ticket")
+	if task.Ticket == 0 {
+		return
+	}
+	both(p, "confirm", func(v verbs) (bool, error) {
+		return v.Confirm(p.Context(), p.lane, task.Request, task.Ticket, task.Incarnation)
+	})
+}
+
+func (p *pair) void() {
+	task := pick(p, p.tickets, "ticket")
+	if task.Ticket == 0 {
+		return
+	}
+	atOnce := rapid.Bool().Draw(p.T, "at once")
+	res := both(p, "void", func(v verbs) (slot.Looked, error) {
+		return v.Void(p.Context(), p.lane, task.Request, task.Ticket, atOnce)
+	})
+	p.seen = res.Seen
+}
+
+func (p *pair) missing() {
+	if h := p.seen.Next; h.Ticket != 0 {
+		both(p, "missing", func(v verbs) (slot.Looked, error) { return v.Missing(p.Context(), p.lane, h) })
+	}
+}
+
+func (p *pair) settle() {
+	status := rapid.SampledFrom([]slot.Status{"", "", slot.Done, slot.Dead}).Draw(p.T, "status")
+	if h := p.seen.Next; h.Ticket != 0 {
+		both(p, "settle", func(v verbs) (slot.Looked, error) {
+			return v.Settle(p.Context(), p.lane, h, status, []byte("from the records"))
+		})
+	}
+}
+
+func (p *pair) doKick() {
+	in := rapid.SampledFrom([]int64{-1000, 0, 5000, 60000}).Draw(p.T, "in")
+	owner, at := p.owner(), p.clock.Now()+in
+	r := both(p, "kick", func(v verbs) (r struct{ Seq, At int64 }, err error) {
+		r.Seq, r.At, err = v.Kick(p.Context(), p.lane, p.seen.Incarnation, at, owner)
+		return r, err
+	})
+	p.kick = max(p.kick, r.Seq)
+}
+
+func (p *pair) kicked() {
+	seq := max(1, p.kick-int64(rapid.IntRange(0, 1).Draw(p.T, "late")))
+	p.started(slot.StartRequest{Incarnation: p.seen.Incarnation, Kick: seq, Owner: p.owner(), Left: -1, Jitter: 1}, "")
+}
+
+func (p *pair) inspect() {
+	id := p.id()
+	both(p, "inspect", func(v verbs) (r struct {
+		Lane    slot.State
+		Request slot.RequestState
+	}, err error) {
+		r.Lane, r.Request, err = v.Inspect(p.Context(), p.lane, id)
+		return r, err
+	})
+}
+
+// operate does what no verb of this version does: an operator's marks, the end of a record, a new generation, a new policy.
+func (p *pair) operate() {
+	if p.seen.Incarnation == 0 {
+		return
+	}
+	switch rapid.IntRange(0, 7).Draw(p.T, "operation") {
+	case 0:
+		p.write("paused", int64(rapid.IntRange(0, 1).Draw(p.T, "paused")))
+	case 1:
+		p.write("parked", 0)
+	case 2:
+		p.write("parked", p.seen.Next.Ticket)
+	case 3:
+		id := p.id()
+		if err := p.rdb.Del(p.Context(), slot.KeysOf(p.lane.Key).Record(id)).Err(); err != nil {
+			p.Fatal(err)
+		}
+		p.twin.Forget(p.lane.Key, id)
+	case 4:
+		p.generation.Number++
+		p.generation.QuarantineUntil = p.clock.Now() + 5000
+	case 5, 6:
+		p.lane.Spacing = rapid.SampledFrom([]time.Duration{0, 20 * time.Millisecond, time.Second}).Draw(p.T, "spacing")
+		p.lane.Burst = rapid.SampledFrom([]int{1, 3}).Draw(p.T, "burst")
+	case 7:
+		p.lane.Concurrency = rapid.SampledFrom([]int{1, 3}).Draw(p.T, "concurrency")
+	}
+}
+
+func (p *pair) write(field string, value int64) {
+	if err := p.rdb.HSet(p.Context(), slot.KeysOf(p.lane.Key).State(), field, value).Err(); err != nil {
+		p.Fatal(err)
+	}
+	p.twin.Write(p.lane.Key, field, value)
+}
