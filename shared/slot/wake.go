@@ -13,10 +13,10 @@ import (
 // are. A wake-up is a hint: one that is lost costs time, never correctness, since waiters also poll. It is safe for
 // concurrent use.
 type Hub struct {
-	subscribe func() *redis.PubSub
+	subscribe func() PubSub
 
 	mu    sync.Mutex
-	ps    *redis.PubSub
+	ps    PubSub
 	lanes map[string]map[*Listener]struct{}
 }
 
@@ -25,12 +25,22 @@ type Subscriber interface {
 	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
 }
 
+// PubSub is the part of a go-redis subscription that a Hub needs.
+type PubSub interface {
+	Subscribe(ctx context.Context, channels ...string) error
+	Unsubscribe(ctx context.Context, channels ...string) error
+	ChannelWithSubscriptions(opts ...redis.ChannelOption) <-chan any
+	Close() error
+}
+
 // NewHub returns a Hub that opens its connection with the first Listen.
 func NewHub(rdb Subscriber) *Hub {
-	return &Hub{
-		subscribe: func() *redis.PubSub { return rdb.Subscribe(context.Background()) },
-		lanes:     map[string]map[*Listener]struct{}{},
-	}
+	return NewHubOn(func() PubSub { return rdb.Subscribe(context.Background()) })
+}
+
+// NewHubOn returns a Hub that calls subscribe with the first Listen: a simulation brings its own Redis.
+func NewHubOn(subscribe func() PubSub) *Hub {
+	return &Hub{subscribe: subscribe, lanes: map[string]map[*Listener]struct{}{}}
 }
 
 // Wakeup is a hint to look again.
