@@ -29,8 +29,8 @@ type Config struct {
 	// last byte of the response.
 	// Default: [DefaultTimeout].
 	Timeout time.Duration
-	// Headers are set on every call; they win over forwarded ones, except
-	// that Content-Type and Content-Encoding stay as the client sent them.
+	// Headers are set on every call; they win over forwarded ones.
+	// Content-Type and Content-Encoding are the client's alone.
 	Headers map[string]string
 	// Audience makes every call carry an OIDC identity token for it as bearer
 	// token. Empty: none.
@@ -88,8 +88,8 @@ func (c Config) check() error {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
 			add("headers: %q is no header that HTTP can carry; look for spaces in its name and line ends in its value", name)
-		case owned(name):
-			add("headers: %q is set by seriatim or by HTTP itself; remove it", name)
+		case owned(name) || ofBody(name):
+			add("headers: %q is set by the client, by seriatim or by HTTP itself; remove it", name)
 		case c.Audience != "" && strings.EqualFold(name, "Authorization"):
 			add("headers: %q is set from the audience; remove one of the two", name)
 		}

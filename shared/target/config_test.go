@@ -34,6 +34,7 @@ func TestConfiguration(t *testing.T) {
 		{"refuses an empty secret", target.Config{URL: url, Secret: "whsec_"}, []string{"secret:", "empty"}},
 		{"refuses a value with a line end", target.Config{URL: url, Headers: map[string]string{"X-Api-Key": "s3cret\n"}}, []string{"X-Api-Key"}},
 		{"refuses a header of ours", target.Config{URL: url, Headers: map[string]string{"seriatim-fence": "1"}}, []string{"seriatim-fence"}},
+		{"leaves the body's headers to the client", target.Config{URL: url, Headers: map[string]string{"content-type": "text/plain"}}, []string{"content-type"}},
 		{"refuses two bearer tokens", target.Config{URL: url, Audience: url, Headers: map[string]string{"authorization": "s3cret"}}, []string{"authorization", "audience"}},
 		{"names all faults at once", target.Config{Name: "billing", Timeout: -1, Method: "TRACE", Secret: "!"}, []string{"billing", "url:", "method:", "timeout:", "secret:"}},
 	} {

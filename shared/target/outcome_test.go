@@ -129,7 +129,7 @@ func TestResponse(t *testing.T) {
 				w.WriteHeader(tt.status)
 				w.Write(bytes.Repeat([]byte("x"), tt.size))
 			})
-			got := do(t, newHTTP(t, s.URL, nil))
+			got := do(t, newHTTP(t, s.URL, func(c *target.Config) { c.Retryable = func(int) bool { return true } }))
 			wantEnd(t, got, tt.want, tt.reason, true)
 			if n := len(got.Response.Body); n != target.Limit || got.Response.Truncated != tt.truncated {
 				t.Errorf("body has %d bytes, truncated %t; want %d, %t", n, got.Response.Truncated, target.Limit, tt.truncated)

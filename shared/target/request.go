@@ -24,7 +24,9 @@ func (h *HTTP) newRequest(ctx context.Context, req Request, token string) (*http
 	}
 	out.Header.Set("User-Agent", userAgent)
 	forward(out.Header, req.Header)
-	h.configured(out.Header)
+	for name, value := range h.cfg.Headers {
+		out.Header.Set(name, value)
+	}
 	describe(out.Header, req)
 	if token != "" {
 		out.Header.Set("Authorization", "Bearer "+token)
@@ -41,16 +43,6 @@ func forward(out, in http.Header) {
 		if !owned(name) && !private(name) {
 			out[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
-	}
-}
-
-func (h *HTTP) configured(out http.Header) {
-	for name, value := range h.cfg.Headers {
-		name = http.CanonicalHeaderKey(name)
-		if out.Get(name) != "" && (name == "Content-Type" || name == "Content-Encoding") {
-			continue // the client knows what its body is
-		}
-		out.Set(name, value)
 	}
 }
 
@@ -99,7 +91,7 @@ func invalidValue(value string) bool { return !httpguts.ValidHeaderFieldValue(va
 // owned reports whether a header is this package's or HTTP's own to set.
 func owned(name string) bool {
 	switch name = strings.ToLower(name); name {
-	case "idempotency-key", "traceparent", "host", "content-length", "expect",
+	case "idempotency-key", "traceparent", "tracestate", "host", "content-length",
 		"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade":
 		return true
 	}
@@ -113,7 +105,12 @@ func private(name string) bool {
 	case "authorization", "x-serverless-authorization", "cookie":
 		return true
 	}
-	return hasAnyPrefix(name, "x-cloudtasks-", "x-goog", "forwarded")
+	return hasAnyPrefix(name, "x-cloudtasks-", "x-goog", "forwarded", "x-forwarded-")
+}
+
+// ofBody reports whether a header describes the body, as only the client can.
+func ofBody(name string) bool {
+	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
 }
 
 func hasAnyPrefix(s string, prefixes ...string) bool {

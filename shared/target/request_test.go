@@ -45,7 +45,7 @@ func TestWhatATargetReceives(t *testing.T) {
 
 		h := newHTTP(t, url+"/charge?a=b", func(c *target.Config) {
 			c.Method = "PUT"
-			c.Headers = map[string]string{"x-api-key": "s3cret", "X-Tenant": "7", "Content-Type": "text/plain"}
+			c.Headers = map[string]string{"x-api-key": "s3cret", "X-Tenant": "7"}
 		})
 		wantEnd(t, h.Do(context.Background(), req), target.Accept, "status", true)
 
@@ -75,8 +75,8 @@ func TestWhatATargetReceives(t *testing.T) {
 		req := charge()
 		for _, name := range []string{
 			"Authorization", "X-Serverless-Authorization", "Cookie", "Connection", "Te", "Transfer-Encoding", "Upgrade",
-			"Proxy-Authorization", "X-CloudTasks-TaskName", "X-Goog-IAP-JWT-Assertion", "Forwarded", "Expect", "Host",
-			"Seriatim-Fence", "seriatim-mac", "webhook-signature", "Traceparent", "idempotency-key",
+			"Proxy-Authorization", "X-CloudTasks-TaskName", "X-Goog-IAP-JWT-Assertion", "Forwarded", "X-Forwarded-For", "Host",
+			"Seriatim-Fence", "seriatim-mac", "webhook-signature", "Traceparent", "Tracestate", "idempotency-key",
 		} {
 			req.Header[name] = []string{"forged"}
 		}
