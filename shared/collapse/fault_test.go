@@ -67,8 +67,9 @@ func TestDo_wokenByMessage(t *testing.T) {
 		b := join2(t, rdb, a.origin)
 		b.poll = time.Hour
 		for round := range int64(20) {
-			a.key.Read += "+"
-			b.key = a.key
+			if err := a.Invalidate(t.Context(), a.key); err != nil {
+				t.Fatal(err)
+			}
 			entered, release := make(chan struct{}), make(chan struct{})
 			a.origin.hook = func(context.Context, int64, *Stored) (Answer, error) {
 				close(entered)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,61 +178,5 @@ func TestInvalidate_duringFill(t *testing.T) {
 			}
 		}
 		a.origin.called(t, 2)
-	})
-}
-
-// Whatever is invalidated or finished before a read begins is in what it
-// reads. Writers and readers of four instances race; the origin holds a number
-// that writers raise.
-func TestConsistency(t *testing.T) {
-	t.Parallel()
-	const readers, reads, writes = 8, 150, 150
-	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-		for name, stamped := range map[string]bool{"invalidation": false, "stamp": true} {
-			t.Run(name, func(t *testing.T) {
-				var number, finished atomic.Int64
-				o := &origin{t: t, hook: func(context.Context, int64, *Stored) (Answer, error) {
-					return Answer{Value: fmt.Append(nil, number.Load())}, nil
-				}}
-				instances := make([]*bundle, 4)
-				for i := range instances {
-					instances[i] = join2(t, rdb, o)
-					instances[i].key.Read = "/" + name
-				}
-				done := make(chan struct{}, readers+1)
-				go func() {
-					defer func() { done <- struct{}{} }()
-					for n := range int64(writes) {
-						number.Store(n + 1)
-						if !stamped {
-							if err := instances[n%4].Invalidate(t.Context(), instances[0].key); err != nil {
-								t.Errorf("Invalidate: %v", err)
-							}
-						}
-						finished.Store(n + 1)
-					}
-				}()
-				for r := range readers {
-					go func() {
-						defer func() { done <- struct{}{} }()
-						for range reads {
-							floor := finished.Load()
-							got, err := instances[r%4].do(t, func(p *Policy) {
-								if stamped {
-									p.Stamp = fmt.Sprint(floor)
-								}
-							})
-							var value int64
-							if _, scan := fmt.Sscan(string(got.Value), &value); err != nil || scan != nil || value < floor {
-								t.Errorf("read %q (%s, detail %q), %v; want at least %d", got.Value, got.Outcome, got.Detail, err, floor)
-							}
-						}
-					}()
-				}
-				for range readers + 1 {
-					<-done
-				}
-			})
-		}
 	})
 }
