@@ -38,14 +38,16 @@ func (b *bucket) next() time.Time {
 // spend takes one token at now, which must not lie before next.
 func (b *bucket) spend(now time.Time) { b.full = later(b.full, now).Add(b.interval) }
 
-// set changes rate and size; the tokens in the bucket stay, up to the new size.
+// set changes rate and size; the tokens in the bucket stay, up to the new
+// size. A new bucket is full.
 func (b *bucket) set(now time.Time, interval time.Duration, burst int64) {
-	if missing := b.full.Sub(now); missing > 0 && b.interval > 0 {
-		scaled := float64(missing) * float64(interval) / float64(b.interval)
-		limit := float64(burst) * float64(interval)
-		b.full = now.Add(time.Duration(min(scaled, limit, math.MaxInt64/2)))
+	burst = max(1, burst)
+	if b.interval > 0 {
+		missing := max(0, float64(b.full.Sub(now))/float64(b.interval)) + float64(burst-b.burst)
+		wait := max(0, missing) * float64(interval)
+		b.full = now.Add(time.Duration(min(wait, math.MaxInt64/2)))
 	}
-	b.interval, b.burst = interval, max(1, burst)
+	b.interval, b.burst = interval, burst
 }
 
 // later is the later of two instants.

@@ -135,7 +135,7 @@ func (e *Engine) Next() (next time.Time, ok bool) {
 		if oldest := q.byAge.Front(); oldest != nil {
 			consider(oldest.Value.(*task).created.Add(retention))
 		}
-		if q.slow.shift > 0 && len(q.waiting.items) > 0 {
+		if q.slow.shift > 0 {
 			consider(q.slow.until)
 		}
 	}
@@ -159,9 +159,7 @@ func (e *Engine) Advance(now time.Time) Step {
 	for _, q := range e.order {
 		e.expire(q, now)
 		q.graves.sweep(now)
-		if q.slow.recover(now) {
-			q.resize(now)
-		}
+		q.recover(now)
 		for at, ok := q.next(); ok && !at.After(now); at, ok = q.next() {
 			step.Start = append(step.Start, e.dispatch(q, now))
 		}

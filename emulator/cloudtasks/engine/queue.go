@@ -62,8 +62,16 @@ func (q *queue) next() (time.Time, bool) {
 	return later(later(head.ready, q.bucket.next()), q.thawed), true
 }
 
+// recover lets the queue grow faster again when it is time.
+func (q *queue) recover(now time.Time) {
+	if q.slow.recover(now) {
+		q.resize(now)
+	}
+}
+
 // observe lets an answer slow the queue down.
 func (q *queue) observe(now time.Time, failed, overload bool, retryAfter time.Duration) {
+	q.recover(now)
 	if q.slow.observe(now, failed, overload, retryAfter) {
 		q.resize(now)
 	}

@@ -14,7 +14,7 @@ const maxQueuePage = 9800
 
 // find returns a queue, NOT_FOUND when there is none.
 func (e *Engine) find(name string) (*queue, error) {
-	if _, err := locationOf(name); err != nil {
+	if err := e.checkQueueName(name); err != nil {
 		return nil, err
 	}
 	if q := e.queues[name]; q != nil {
@@ -153,7 +153,7 @@ func (e *Engine) UpdateQueue(now time.Time, update *cloudtaskspb.Queue, paths []
 // [Options.QueueTombstone].
 func (e *Engine) DeleteQueue(now time.Time, name string) error {
 	now = e.tick(now)
-	if _, err := locationOf(name); err != nil {
+	if err := e.checkQueueName(name); err != nil {
 		return err
 	}
 	q := e.queues[name]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -78,6 +79,13 @@ func (t *task) view(view cloudtaskspb.Task_View) *cloudtaskspb.Task {
 	return shown
 }
 
+// size is that of the stored message, in bytes; the view is not stored.
+func (t *task) size() int {
+	stored := t.view(cloudtaskspb.Task_FULL)
+	stored.View = cloudtaskspb.Task_VIEW_UNSPECIFIED
+	return proto.Size(stored)
+}
+
 // withoutBody replaces the request of t by one without its body.
 func withoutBody(t *cloudtaskspb.Task) {
 	if r := t.GetHttpRequest(); len(r.GetBody()) > 0 {
@@ -122,4 +130,6 @@ func (t *task) end(a *Attempt, o outcome, now time.Time) {
 }
 
 // stamp is an instant as the API shows it, to the microsecond.
-func stamp(at time.Time) *timestamppb.Timestamp { return timestamppb.New(at.Truncate(time.Microsecond)) }
+func stamp(at time.Time) *timestamppb.Timestamp {
+	return timestamppb.New(at.Truncate(time.Microsecond))
+}

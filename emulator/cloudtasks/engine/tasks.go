@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -17,7 +16,7 @@ const maxTaskPage = 1000
 // ALREADY_EXISTS while the name is taken, be it by a task that is gone.
 func (e *Engine) CreateTask(now time.Time, r *cloudtaskspb.CreateTaskRequest) (*cloudtaskspb.Task, error) {
 	now = e.tick(now)
-	id, err := requestedID(r)
+	id, err := e.requestedID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func (e *Engine) CreateTask(now time.Time, r *cloudtaskspb.CreateTaskRequest) (*
 		t.id = e.freeID(q, now)
 	}
 	t.name = q.name + "/tasks/" + t.id
-	if proto.Size(t.view(cloudtaskspb.Task_FULL)) > maxTask {
+	if t.size() > maxTask {
 		return nil, invalid("Task size too large: the stored task may have at most %d bytes.", maxTask)
 	}
 	if q.tasks[t.id] != nil || q.graves.blocks(t.id, now) {
@@ -47,8 +46,8 @@ func (e *Engine) CreateTask(now time.Time, r *cloudtaskspb.CreateTaskRequest) (*
 }
 
 // requestedID is the task ID that the request names, "" for none.
-func requestedID(r *cloudtaskspb.CreateTaskRequest) (string, error) {
-	if _, err := locationOf(r.GetParent()); err != nil {
+func (e *Engine) requestedID(r *cloudtaskspb.CreateTaskRequest) (string, error) {
+	if err := e.checkQueueName(r.GetParent()); err != nil {
 		return "", err
 	}
 	if r.GetTask() == nil {
@@ -57,7 +56,7 @@ func requestedID(r *cloudtaskspb.CreateTaskRequest) (string, error) {
 	if r.GetTask().GetName() == "" {
 		return "", nil
 	}
-	queue, id, err := splitTaskName(r.GetTask().GetName())
+	queue, id, err := e.splitTaskName(r.GetTask().GetName())
 	if err == nil && queue != r.GetParent() {
 		err = invalid("The queue name from request ('%s') must be the same as the queue name in the named task ('%s').", r.GetParent(), queue)
 	}
@@ -114,7 +113,7 @@ func (e *Engine) freeID(q *queue, now time.Time) string {
 
 // findTask returns a task. gone is the error for a name that was in use.
 func (e *Engine) findTask(now time.Time, name string, gone error) (*task, error) {
-	queue, id, err := splitTaskName(name)
+	queue, id, err := e.splitTaskName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +186,7 @@ func (e *Engine) DeleteTask(now time.Time, name string) error {
 // DeleteTaskOf is DeleteTask for a task that must be of a certain queue, else
 // it is INVALID_ARGUMENT.
 func (e *Engine) DeleteTaskOf(now time.Time, queue, name string) error {
-	switch named, _, err := splitTaskName(name); {
+	switch named, _, err := e.splitTaskName(name); {
 	case err != nil:
 		return err
 	case named != queue:
