@@ -1,0 +1,103 @@
+package walkthrough_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/seriatim/seriatim/emulator/cloudtasks"
+	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/emulator/walkthrough"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+)
+
+// alone is set by .ci/run in a step in which nothing else runs: only there a makespan says something about the code.
+const alone = "SERIATIM_ALONE"
+
+type run struct {
+	requests   int
+	spacing    time.Duration
+	faults     string
+	realRedis  bool
+	dispatches float64 // most per queued request
+	stretch    float64 // most makespan over ideal, where nothing else runs on the machine
+}
+
+func (r run) do(t *testing.T) {
+	t.Helper()
+	faults, err := cloudtasks.ParseFaults(r.faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delay := time.Duration(0)
+	if r.spacing == 0 {
+		delay = 50 * time.Millisecond
+	}
+	options := stack.Options{Faults: faults, Seed: 1, Config: func(base string) string {
+		return fmt.Sprintf("targets: {sample: {url: '%s/sample?delay=%s'}}\nlanes: [{match: '*', target: sample, spacing: %s}]\n", base, delay, r.spacing)
+	}}
+	if r.realRedis {
+		options.Redis = redistest.Start(t).URL()
+	}
+	s, err := stack.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := walkthrough.Run(t.Context(), s, walkthrough.Options{Requests: r.requests, Spacing: r.spacing, Key: "tenant-42:product-7"}, t.Output())
+	if closeErr := s.Close(); closeErr != nil {
+		t.Error(closeErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report.Table())
+	if err := report.Err(); err != nil {
+		t.Error(err)
+	}
+	if got := report.Ratio(); got > r.dispatches {
+		t.Errorf("%.3f dispatches per queued request, want at most %.2f", got, r.dispatches)
+	}
+	if got := report.Stretch(); os.Getenv(alone) != "" && got > r.stretch {
+		t.Errorf("makespan %.3f of the ideal, want at most %.2f", got, r.stretch)
+	}
+}
+
+func TestPacedLane(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+	}
+	run{requests: 1000, spacing: 20 * time.Millisecond, dispatches: 1.02, stretch: 1.5}.do(t)
+}
+
+func TestPacedLaneOnRealRedis(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+	}
+	run{requests: 500, spacing: 20 * time.Millisecond, realRedis: true, dispatches: 1.02, stretch: 1.5}.do(t)
+}
+
+func TestOrderOnlyLane(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+	}
+	run{requests: 300, dispatches: 1.1, stretch: 1.5}.do(t)
+}
+
+func TestPacedLaneWithLateDispatches(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+	}
+	run{requests: 1000, spacing: 20 * time.Millisecond, faults: "late=0.01:1s-3s", dispatches: 1.1, stretch: 1.5}.do(t)
+}
+
+func TestPacedLaneWithEveryFault(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+	}
+	// Lost replies and refusals make the client send again; duplicates find their request done. Dispatches are not the point.
+	run{
+		requests: 300, spacing: 20 * time.Millisecond, dispatches: 3, stretch: 3,
+		faults: "late=0.02:1s-3s,jitter=20ms-200ms,duplicate=0.05,lose-reply=0.05,error=0.05",
+	}.do(t)
+}
