@@ -28,6 +28,8 @@ const (
 type slots struct {
 	*slot.Store
 	on atomic.Pointer[func(verb string, at point) error]
+	// reserved is the last reservation.
+	reserved atomic.Pointer[slot.Reservation]
 }
 
 // at sets what happens at the points of calls from now on.
@@ -61,7 +63,11 @@ func around[T any](s *slots, verb string, call func() (T, error)) (T, error) {
 }
 
 func (s *slots) Reserve(ctx context.Context, l slot.Lane, r slot.ReserveRequest) (slot.Reservation, error) {
-	return around(s, "reserve", func() (slot.Reservation, error) { return s.Store.Reserve(ctx, l, r) })
+	return around(s, "reserve", func() (slot.Reservation, error) {
+		reservation, err := s.Store.Reserve(ctx, l, r)
+		s.reserved.Store(&reservation)
+		return reservation, err
+	})
 }
 
 func (s *slots) Confirm(ctx context.Context, l slot.Lane, id string, ticket, inc int64) (bool, error) {

@@ -31,7 +31,8 @@ import (
 
 const configuration = `
 targets:
-  work: {url: %[1]q, forward: [X-Tenant], timeout: 2s}
+  work: {url: %[1]q, forward: [X-Tenant]}
+  hasty: {url: %[1]q, timeout: 1s}
   other: {url: %[1]q}
   capped: {url: %[1]q, immediate: false}
 lanes:
@@ -41,9 +42,9 @@ lanes:
   - {match: "async-*", target: work, spacing: 0s, respond: async}
   - {match: "capped-*", target: capped, spacing: 0s}
   - {match: "once-*", target: work, spacing: 0s, attempts: 1}
+  - {match: "hasty-*", target: hasty, spacing: 0s, attempts: 1}
   - {match: "brief-*", target: work, spacing: 0s, lease: 5s}
   - {match: "pair-*", target: work, spacing: 0s, concurrency: 2}
-  - {match: "gone-*", target: work, spacing: 0s, retention: 1m}
   - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
 `
 
@@ -318,4 +319,12 @@ func sealer(t *testing.T) taskqueue.Keys {
 		t.Fatal(err)
 	}
 	return keys
+}
+
+// waitRedis returns once that much Redis time has passed.
+func (b *bundle) waitRedis(d time.Duration) {
+	b.t.Helper()
+	began := b.rdb.Time(context.Background()).Val()
+	for b.rdb.Time(context.Background()).Val().Sub(began) < d {
+	}
 }

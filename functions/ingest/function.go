@@ -1,0 +1,14 @@
+package ingest
+
+import (
+	"net/http"
+
+	"github.com/GoogleCloudPlatform/functions-framework-go/functions"
+	"github.com/seriatim/seriatim/shared/bundle"
+)
+
+// The function is made with its first request: importing the package needs no environment.
+func init() {
+	f := &bundle.Function{Assemble: func(p *bundle.Parts) http.Handler { return Wire(p) }}
+	functions.HTTP("Ingest", f.ServeHTTP)
+}
