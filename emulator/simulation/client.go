@@ -1,0 +1,154 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/policy"
+)
+
+// response is what a handler answers.
+type response struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// Header, WriteHeader and Write are http.ResponseWriter's.
+func (r *response) Header() http.Header { return r.header }
+
+// WriteHeader keeps the first status.
+func (r *response) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write keeps the body.
+func (r *response) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(b)
+}
+
+func post(ctx context.Context, path string, header http.Header, body []byte) *http.Request {
+	r := &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: path}, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)), Host: "seriatim.example",
+	}
+	return r.WithContext(ctx)
+}
+
+// document is the configuration of the scenario.
+func (w *World) document() *policy.Document {
+	respond := policy.Immediate
+	if w.Async {
+		respond = policy.Async
+	}
+	return &policy.Document{
+		Targets: map[string]*policy.Target{"work": {Name: "work", URL: "https://work.example/", Timeout: time.Minute, Immediate: true}},
+		Lanes: []*policy.Lane{{
+			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
+			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,
+			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: policy.DeadLetter, Ambiguous: policy.Retry,
+			MaxDepth: 1_000_000, Retention: 720 * time.Hour,
+		}},
+	}
+}
+
+// client is one submission and what its sender does until it is sure, or gives up.
+type client struct {
+	world *World
+	name  string
+	lane  string
+	keyed bool
+}
+
+// patience is how long a client waits for an answer, persistence how often it sends a request with a key again.
+const (
+	patience    = 2 * time.Minute
+	persistence = 10
+)
+
+// submitAll starts every client of the plan.
+func (w *World) submitAll() {
+	at := time.Duration(0)
+	for i := range w.Requests {
+		c := &client{world: w, name: fmt.Sprintf("c%d", i)}
+		r := w.dice.roll("client", c.name)
+		at += r.span(w.Gap.Low, w.Gap.High) + time.Duration(r.intn(1000))
+		c.lane, c.keyed = fmt.Sprintf("L%d", r.intn(max(1, w.Lanes))), r.float() < w.Keyed
+		if w.plan != nil && !w.plan[i] {
+			continue
+		}
+		wait := at
+		w.clients.Go(func() {
+			time.Sleep(wait)
+			c.submit()
+		})
+	}
+}
+
+func (c *client) submit() {
+	w := c.world
+	r := w.dice.roll("patience", c.name)
+	for try := range persistence {
+		if try > 0 {
+			time.Sleep(r.span(100*time.Millisecond, time.Duration(min(try, 5))*4*time.Second))
+		}
+		if w.oracle.broken() {
+			return
+		}
+		about := fmt.Sprint(c.name, " try ", try)
+		if c.keyed && w.strike("sent twice", about, w.faults().ClientTwice) {
+			w.clients.Go(func() {
+				time.Sleep(r.span(0, 50*time.Millisecond))
+				c.send(about + " again")
+			})
+		}
+		if c.send(about) || !c.keyed {
+			break
+		}
+	}
+	if c.keyed && w.strike("sent later", c.name, w.faults().ClientTwice) {
+		time.Sleep(r.span(time.Second, 5*time.Minute))
+		c.send(c.name + " later")
+	}
+}
+
+// send makes one call and says whether the client knows now that its request is in good hands.
+func (c *client) send(about string) bool {
+	w := c.world
+	r := w.dice.roll("client call", about)
+	time.Sleep(r.span(time.Millisecond, 10*time.Millisecond))
+	in := w.pick(&w.ingests, about)
+	header := http.Header{"Content-Type": {"text/plain"}}
+	if c.keyed {
+		header.Set("Idempotency-Key", `"`+c.name+`"`)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	out, done := &response{header: http.Header{}}, make(chan bool, 1)
+	w.clients.Go(func() {
+		whole := false
+		defer func() { done <- whole }()
+		in.trouble("submit " + about)
+		in.ingest.ServeHTTP(out, post(ctx, "/v1/lanes/"+c.lane+"/requests", header, []byte(c.name)))
+		in.trouble("answer " + about)
+		w.oracle.answered(in, c.lane, c.name, out)
+		whole = true
+	})
+	wait := time.NewTimer(patience + r.span(0, time.Second))
+	defer wait.Stop()
+	select {
+	case whole := <-done:
+		time.Sleep(r.span(time.Millisecond, 10*time.Millisecond))
+		return whole && !w.strike("client answer lost", about, w.faults().ClientLost) && out.status < 429
+	case <-wait.C:
+		return false
+	}
+}

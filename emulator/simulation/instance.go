@@ -1,0 +1,201 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seriatim/seriatim/functions/executor"
+	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/shutdown"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/target"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// instance is one process of a function. It is its own clock.Clock and clock.Random.
+type instance struct {
+	world    *World
+	kind     string
+	name     string
+	dead     atomic.Bool
+	hub      *slot.Hub
+	ingest   *ingest.Handler
+	executor *executor.Executor
+
+	mu     sync.Mutex
+	paused time.Time
+}
+
+// boot starts an instance; w.mu is held, or the world is not running yet.
+func (w *World) boot(kind string) *instance {
+	w.made++
+	in := &instance{world: w, kind: kind, name: fmt.Sprintf("%s-%d", kind, w.made)}
+	slots := &slots{in}
+	in.hub = slot.NewHubOn(func() slot.PubSub { return w.wakes.subscribe(in) })
+	client, err := taskqueue.New(context.Background(), queueConfig, taskqueue.WithService(&service{in}), taskqueue.WithClock(in),
+		taskqueue.WithRandom(func() float64 { return in.Jitter(0.5) - 0.5 }))
+	if err != nil {
+		panic(err)
+	}
+	targets := &target.Set{}
+	if err := targets.Add("work", &work{in}); err != nil {
+		panic(err)
+	}
+	runner := &lane.Runner{Slots: slots, Targets: targets, Clock: in, Random: in}
+	tasks := lane.Tasks{Queue: client, Kicks: slots, Clock: in, Random: in}
+	exchange := func(context.Context, string) error { return nil }
+	doc := w.document()
+	if kind == "ingest" {
+		in.ingest = ingest.New(ingest.Config{
+			Policy: doc, Slots: slots, Inspector: slots, Records: records{}, Runner: runner, Tasks: tasks, Exchange: exchange,
+			Drain: &shutdown.Drain{}, Clock: in, Random: in,
+		})
+		return in
+	}
+	in.executor = executor.New(executor.Config{
+		Policy: doc, Slots: slots, Holes: slots, Queue: client, Opener: queueConfig.Keys, Records: records{}, Wakes: in.hub,
+		Runner: runner, Tasks: tasks, CountMissing: func(context.Context) (bool, error) { return true, nil }, Exchange: exchange,
+		Observe: func(e executor.Event) { w.count(string(e)) }, Drain: &shutdown.Drain{}, Clock: in, Random: in,
+	})
+	return in
+}
+
+// records are the durable records, which this version does not keep.
+type records struct{}
+
+func (records) Lookup(context.Context, string, string) (slot.Record, bool, error) {
+	return slot.Record{}, false, nil
+}
+
+// alive ends the goroutine of a dead instance, and holds that of a paused one.
+func (in *instance) alive() {
+	for {
+		if in.dead.Load() {
+			runtime.Goexit()
+		}
+		wait := in.pause()
+		if wait <= 0 {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+func (in *instance) pause() time.Duration {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return time.Until(in.paused)
+}
+
+// trouble may crash or pause the instance at an arrow.
+func (in *instance) trouble(about string) {
+	w, f := in.world, in.world.faults()
+	if w.strike("crash "+in.name, about, f.Crash) {
+		in.crash()
+	}
+	if w.strike("pause "+in.name, about, f.Pause) {
+		r := w.dice.roll("pause for", in.name)
+		in.mu.Lock()
+		in.paused = time.Now().Add(r.span(time.Second, 8*w.Lease))
+		in.mu.Unlock()
+	}
+	in.alive()
+}
+
+// crash ends the instance and boots another in its place.
+func (in *instance) crash() {
+	if in.dead.Swap(true) {
+		return
+	}
+	in.world.wakes.drop(in)
+	w := in.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	for _, list := range [][]*instance{w.ingests, w.executors} {
+		for i := range list {
+			if list[i] == in {
+				list[i] = w.boot(in.kind)
+			}
+		}
+	}
+}
+
+// pick draws the instance that takes a call.
+func (w *World) pick(list *[]*instance, about string) *instance {
+	r := w.dice.roll("instance", about)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return (*list)[r.intn(len(*list))]
+}
+
+// pass lets d go by, or less when ctx is done; then the error is its cause.
+func pass(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Now returns the virtual time.
+func (in *instance) Now() time.Time { return time.Now() }
+
+// After fires once d has passed and the instance stands still no more.
+func (in *instance) After(d time.Duration) (<-chan time.Time, func()) {
+	fired := make(chan time.Time, 1)
+	if d <= 0 {
+		fired <- time.Now()
+		return fired, func() {}
+	}
+	timer := time.AfterFunc(d, func() {
+		if wait := in.pause(); wait > 0 && !in.dead.Load() {
+			time.Sleep(wait)
+		}
+		fired <- time.Now()
+	})
+	return fired, func() { timer.Stop() }
+}
+
+// Sleep is that of taskqueue.Clock.
+func (in *instance) Sleep(ctx context.Context, d time.Duration) error { return pass(ctx, d) }
+
+// Go starts f a moment later, so that it shares no instant with its starter.
+func (in *instance) Go(f func()) {
+	r := in.world.dice.roll("go", in.name)
+	go func() {
+		time.Sleep(r.span(time.Microsecond, 50*time.Microsecond))
+		f()
+	}()
+}
+
+// Nonce is unique in the world.
+func (in *instance) Nonce() string {
+	if in.world.has(OwnerShared) && in.kind == "executor" {
+		return in.name
+	}
+	r := in.world.dice.roll("nonce", in.name)
+	return r.nonce()[:26]
+}
+
+// Jitter draws.
+func (in *instance) Jitter(spread float64) float64 {
+	r := in.world.dice.roll("jitter", in.name)
+	return 1 + spread*(2*r.float()-1)
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

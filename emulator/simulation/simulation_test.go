@@ -1,0 +1,101 @@
+package simulation_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seriatim/seriatim/emulator/simulation"
+)
+
+var (
+	seed     = flag.Uint64("seed", 0, "replay the run of this seed only, shrunk to the least that fails")
+	trace    = flag.Bool("trace", false, "with -seed: print the history of the run")
+	requests = flag.Int("requests", 50_000, "how many requests to simulate in all")
+	first    = flag.Uint64("first", 1, "the first seed")
+)
+
+// TestSimulation is the proof: see package simulation. It runs seeds until enough requests have been acknowledged.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	if *seed != 0 {
+		replay(t, *seed)
+		return
+	}
+	total := &sums{}
+	var next atomic.Uint64
+	next.Store(*first - 1)
+	for worker := range 2 {
+		t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
+			t.Parallel()
+			for total.acknowledged() < *requests {
+				s := simulation.Draw(next.Add(1))
+				if r := simulation.Run(t, s); !total.add(r) {
+					t.Errorf("%v\n%s\nreplay: go test ./emulator/simulation -run TestSimulation -seed %d -trace", r.Scenario,
+						strings.Join(r.Violations, "\n"), s.Seed)
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { t.Log(total.String()) })
+}
+
+func replay(t *testing.T, seed uint64) {
+	r := simulation.Run(t, simulation.Draw(seed))
+	t.Logf("%v: %d acknowledged, %d runs, %d dispatches, makespan %v, longest idle %v", r.Scenario, r.Requests, r.Runs, r.Dispatches, r.Makespan, r.Idle)
+	if len(r.Violations) == 0 {
+		return
+	}
+	t.Errorf("%s", strings.Join(r.Violations, "\n"))
+	if *trace {
+		small := simulation.Shrink(t, r)
+		t.Logf("shrunk:\n%s", small.Trace())
+	}
+}
+
+// sums adds up runs.
+type sums struct {
+	mu                                    sync.Mutex
+	began                                 time.Time
+	seeds, requests, runs, queued, broken int
+	dispatches                            int64
+	idle                                  time.Duration
+	idleSeed                              uint64
+}
+
+func (s *sums) acknowledged() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken > 10 {
+		return 1 << 62
+	}
+	return s.requests
+}
+
+func (s *sums) add(r simulation.Result) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seeds++
+	s.requests += r.Requests
+	s.runs += r.Runs
+	s.queued += r.Queued
+	s.dispatches += r.Dispatches
+	if r.Idle > s.idle {
+		s.idle, s.idleSeed = r.Idle, r.Scenario.Seed
+	}
+	if len(r.Violations) > 0 {
+		s.broken++
+	}
+	return len(r.Violations) == 0
+}
+
+func (s *sums) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d seeds, %d requests acknowledged, %.3f runs and %.2f dispatches a request, %d runs of the world broke a promise; longest idle %v (seed %d)",
+		s.seeds, s.requests, float64(s.runs)/float64(s.requests), float64(s.dispatches)/float64(max(1, s.queued)), s.broken, s.idle, s.idleSeed)
+}

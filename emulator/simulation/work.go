@@ -1,0 +1,52 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/target"
+)
+
+// work is the target, as an instance calls it.
+type work struct{ in *instance }
+
+// Do takes as long as the scenario says. A caller that goes away, or dies, does not undo what has begun.
+func (t *work) Do(ctx context.Context, req target.Request) target.Result {
+	w, about := t.in.world, req.ID+" "+number(req.Fence)
+	t.in.trouble("call " + about)
+	r, f := w.dice.roll("handler", about), w.faults()
+	w.mu.Lock()
+	handler := w.Handler
+	w.mu.Unlock()
+	takes := r.span(handler.Low, handler.High)
+	w.oracle.ran(t.in, req, takes)
+	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {
+		t.in.alive()
+		reason := target.ReasonCanceled
+		if errors.Is(err, target.ErrLeaseLost) {
+			reason = target.ReasonLeaseLost
+		}
+		return target.Result{Outcome: target.Retry, Reason: reason, Counts: true, Err: err}
+	}
+	t.in.trouble("after call " + about)
+	switch {
+	case w.strike("target retry", about, f.TargetRetry):
+		return result(target.Retry, http.StatusInternalServerError, about)
+	case w.strike("target later", about, f.TargetLater):
+		later := result(target.Retry, http.StatusTooManyRequests, about)
+		later.RetryAfter, later.Counts = r.span(time.Second, 5*time.Second), false
+		return later
+	case w.strike("target final", about, f.TargetFinal):
+		return result(target.Final, http.StatusUnprocessableEntity, about)
+	}
+	return result(target.Accept, http.StatusOK, about)
+}
+
+func result(o target.Outcome, status int, body string) target.Result {
+	return target.Result{
+		Outcome: o, Reason: target.ReasonStatus, Counts: true,
+		Response: &target.Response{Status: status, ContentType: "text/plain", Body: []byte(body)},
+	}
+}
