@@ -148,6 +148,7 @@ type fakeQueue struct {
 	state     taskqueue.QueueState
 	stateErr  error
 	gets      int
+	onCreate  func(taskqueue.Task)
 }
 
 func newFakeQueue() *fakeQueue {
@@ -163,6 +164,9 @@ func (q *fakeQueue) Create(_ context.Context, t taskqueue.Task) (bool, error) {
 	_, there := q.tasks[t.ID]
 	if !there {
 		q.tasks[t.ID] = t
+		if q.onCreate != nil {
+			q.onCreate(t)
+		}
 	}
 	return !there, nil
 }
