@@ -160,7 +160,9 @@ func (b *bundle) inspect(key, id string) (slot.State, slot.RequestState) {
 }
 
 // occupy starts a request that runs until the test ends or release is called.
-func (b *bundle) occupy(key string) (release func()) {
+func (b *bundle) occupy(key string) (release func()) { b.t.Helper(); return b.occupyWith(key) }
+
+func (b *bundle) occupyWith(key string, headers ...header) (release func()) {
 	b.t.Helper()
 	running, hold := make(chan struct{}), make(chan struct{})
 	b.target.next(func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +172,7 @@ func (b *bundle) occupy(key string) (release func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.submit(key)
+		b.submit(key, headers...)
 	}()
 	<-running
 	release = sync.OnceFunc(func() { close(hold); <-ended })
