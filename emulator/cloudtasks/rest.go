@@ -5,11 +5,14 @@ import (
 	"net/url"
 	"strings"
 
+	"connectrpc.com/connect"
 	"connectrpc.com/vanguard"
 	"connectrpc.com/vanguard/vanguardgrpc"
 	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // systemParameters are query parameters that every Google API takes; they are
@@ -28,10 +31,10 @@ func newREST(server *grpc.Server) (http.Handler, error) {
 	}
 	transcoder, err := vanguardgrpc.NewTranscoder(server,
 		vanguard.WithCodec(func(r vanguard.TypeResolver) vanguard.Codec {
-			return &vanguard.JSONCodec{
+			return jsonCodec{vanguard.JSONCodec{
 				MarshalOptions:   protojson.MarshalOptions{Resolver: r},
 				UnmarshalOptions: protojson.UnmarshalOptions{Resolver: r},
-			}
+			}}
 		}),
 		vanguard.WithRules(
 			rule("google.longrunning.Operations.GetOperation", "/v2/{name=projects/*/locations/*/operations/*}"),
@@ -48,6 +51,26 @@ func newREST(server *grpc.Server) (http.Handler, error) {
 		transcoder.ServeHTTP(answer, withJSON(withoutSystemParameters(r)))
 		answer.finish()
 	}), nil
+}
+
+// jsonCodec says that bad JSON is the client's fault.
+type jsonCodec struct{ vanguard.JSONCodec }
+
+var _ vanguard.RESTCodec = jsonCodec{}
+
+func (c jsonCodec) Unmarshal(data []byte, m proto.Message) error {
+	return badJSON(c.JSONCodec.Unmarshal(data, m))
+}
+
+func (c jsonCodec) UnmarshalField(data []byte, m proto.Message, field protoreflect.FieldDescriptor) error {
+	return badJSON(c.JSONCodec.UnmarshalField(data, m, field))
+}
+
+func badJSON(err error) error {
+	if err == nil {
+		return nil
+	}
+	return connect.NewError(connect.CodeInvalidArgument, err)
 }
 
 // withoutSystemParameters is r with only the parameters that are fields.

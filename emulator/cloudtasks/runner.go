@@ -38,6 +38,9 @@ func (r *runner) do(f func(e *engine.Engine, now time.Time)) {
 	if !r.closed {
 		r.step(now)
 	}
+	if len(r.inFlight) == 0 {
+		r.release()
+	}
 }
 
 // call is do for a function with a result.
@@ -88,9 +91,6 @@ func (r *runner) send(ctx context.Context, a *engine.Attempt) {
 		if !r.closed {
 			e.Finish(now, a, result)
 		}
-		if len(r.inFlight) == 0 {
-			r.release()
-		}
 	})
 }
 
@@ -102,15 +102,10 @@ func (r *runner) release() {
 	r.settled = nil
 }
 
-// settle returns when no attempt is in flight.
+// settle returns when what is due has been started and no attempt is in flight.
 func (r *runner) settle(ctx context.Context) error {
 	quiet := make(chan struct{})
 	r.do(func(*engine.Engine, time.Time) { r.settled = append(r.settled, quiet) })
-	r.mu.Lock()
-	if len(r.inFlight) == 0 {
-		r.release()
-	}
-	r.mu.Unlock()
 	select {
 	case <-quiet:
 		return nil

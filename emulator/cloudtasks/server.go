@@ -218,8 +218,9 @@ func (s *Server) SetFaults(f Faults) {
 	s.runner.do(func(e *engine.Engine, _ time.Time) { e.SetFaults(f) })
 }
 
-// Settle returns when no attempt is in flight, or with ctx's error. With a
-// [ManualClock] it tells that all that was started has been answered.
+// Settle returns when what can start now has started and no attempt is in
+// flight, or with ctx's error. With a [ManualClock] that is when only moving the
+// clock makes more happen.
 func (s *Server) Settle(ctx context.Context) error { return s.runner.settle(ctx) }
 
 // Close stops the server: calls and attempts in flight are cancelled, tasks

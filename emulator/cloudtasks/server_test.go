@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	location  = "projects/p/locations/l"
-	queueName = location + "/queues/q"
+	place     = "projects/p/locations/l"
+	queueName = place + "/queues/q"
 )
 
 // bundle is a server on a clock of its own, the real Go client, and a target.
@@ -89,7 +89,7 @@ func setup(t *testing.T, change ...func(*cloudtasks.Options)) *bundle {
 	return b
 }
 
-func newClient(t *testing.T, server *cloudtasks.Server) *cloudtasksapi.Client {
+func newClient(t testing.TB, server *cloudtasks.Server) *cloudtasksapi.Client {
 	t.Helper()
 	client, err := cloudtasksapi.NewClient(t.Context(),
 		option.WithEndpoint(server.Addr()), option.WithoutAuthentication(),

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
@@ -26,9 +27,17 @@ const (
 	maxBurst = 100
 )
 
-// complete fills the defaults into q, in place. A burst of 0 or less is
-// chosen by the rate.
+// complete fills the defaults into q, in place.
 func complete(q *cloudtaskspb.Queue) {
+	completeLimits(q)
+	if q.RetryConfig == nil {
+		q.RetryConfig = &cloudtaskspb.RetryConfig{}
+	}
+	completeRetry(q.RetryConfig)
+}
+
+// completeLimits chooses a burst of 0 or less by the rate.
+func completeLimits(q *cloudtaskspb.Queue) {
 	if q.RateLimits == nil {
 		q.RateLimits = &cloudtaskspb.RateLimits{}
 	}
@@ -42,10 +51,6 @@ func complete(q *cloudtaskspb.Queue) {
 	if limits.MaxBurstSize <= 0 {
 		limits.MaxBurstSize = int32(min(maxBurst, math.Ceil(limits.MaxDispatchesPerSecond)))
 	}
-	if q.RetryConfig == nil {
-		q.RetryConfig = &cloudtaskspb.RetryConfig{}
-	}
-	completeRetry(q.RetryConfig)
 }
 
 func completeRetry(c *cloudtaskspb.RetryConfig) {
@@ -131,16 +136,19 @@ func checkTarget(t *cloudtaskspb.HttpTarget) error {
 	return nil
 }
 
-// merge is the queue after an update. With an empty mask every field is
-// replaced; a field that the mask names is taken even where it is zero.
+// merge is the queue after an update. With an empty mask, or "*", every field
+// is replaced; a retry field that the mask names is taken even where it is zero.
 func merge(old, update *cloudtaskspb.Queue, paths []string) (*cloudtaskspb.Queue, error) {
+	if slices.Equal(paths, []string{"*"}) {
+		paths = nil
+	}
 	merged := proto.CloneOf(update)
 	if len(paths) > 0 {
 		merged = proto.CloneOf(old)
-		for _, path := range paths {
-			if err := copyField(merged.ProtoReflect(), update.ProtoReflect(), path); err != nil {
-				return nil, err
-			}
+	}
+	for _, path := range paths {
+		if err := copyField(merged.ProtoReflect(), update.ProtoReflect(), path); err != nil {
+			return nil, err
 		}
 	}
 	merged.Name, merged.State, merged.PurgeTime = old.Name, old.State, old.PurgeTime
@@ -150,14 +158,11 @@ func merge(old, update *cloudtaskspb.Queue, paths []string) (*cloudtaskspb.Queue
 	if err := checkQueue(merged); err != nil {
 		return nil, err
 	}
-	if len(paths) > 0 && merged.RetryConfig != nil {
-		completeBackoff(merged.RetryConfig) // the rest was complete, or is zero because the mask says so
-		retry := merged.RetryConfig
-		merged.RetryConfig = nil
+	if len(paths) == 0 || merged.RetryConfig == nil {
 		complete(merged)
-		merged.RetryConfig = retry
 		return merged, nil
 	}
-	complete(merged)
+	completeLimits(merged)
+	completeBackoff(merged.RetryConfig)
 	return merged, nil
 }
