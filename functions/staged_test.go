@@ -91,11 +91,22 @@ type deployment struct {
 	ports    map[string]string
 	running  map[string]*process
 	document string
+	// endpoints is the Cloud Tasks address that each function is given.
+	endpoints map[string]string
 }
 
 const queueName = "projects/p/locations/l/queues/q"
 
 func deploy(t *testing.T, document string) *deployment {
+	t.Helper()
+	d := newDeployment(t, document)
+	d.start(t, "ingest")
+	d.start(t, "executor")
+	return d
+}
+
+// newDeployment has everything but the functions running.
+func newDeployment(t *testing.T, document string) *deployment {
 	t.Helper()
 	tasks, err := cloudtasks.Start(t.Context(), cloudtasks.Options{Queues: []*cloudtaskspb.Queue{{
 		Name: queueName,
@@ -107,13 +118,11 @@ func deploy(t *testing.T, document string) *deployment {
 		t.Fatal(err)
 	}
 	t.Cleanup(tasks.Close)
-	d := &deployment{
+	return &deployment{
 		tasks: tasks, redis: redistest.Start(t), document: document, running: map[string]*process{},
-		ports: map[string]string{"ingest": freePort(t), "executor": freePort(t)},
+		ports:     map[string]string{"ingest": freePort(t), "executor": freePort(t)},
+		endpoints: map[string]string{"ingest": tasks.Addr(), "executor": tasks.Addr()},
 	}
-	d.start(t, "ingest")
-	d.start(t, "executor")
-	return d
 }
 
 func freePort(t *testing.T) string {
@@ -160,7 +169,7 @@ func (d *deployment) start(t *testing.T, name string) *process {
 	p.cmd.Env = append(os.Environ(),
 		"FUNCTION_TARGET="+entryPoints[name], "PORT="+d.ports[name], "SERIATIM_CONFIG="+d.document,
 		"SERIATIM_REDIS_URL="+d.redis.URL(), "SERIATIM_QUEUE="+queueName, "SERIATIM_EXECUTOR_URL="+d.url("executor"),
-		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.tasks.Addr(), "SERIATIM_AUTH=off")
+		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.endpoints[name], "SERIATIM_AUTH=off")
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
