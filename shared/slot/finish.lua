@@ -65,6 +65,7 @@ if outcome == 'retry' then
   end
   put(t, e)
   redis.call('ZADD', L, 0, int(t))
+  leases = {}
   set('since', now)
   redis.call('HSET', REC, 'reason', reason, 'detail', arg(7))
   extendForTask()

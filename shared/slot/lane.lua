@@ -162,12 +162,18 @@ local function open(t)
 end
 local function voided(t) return redis.call('ZSCORE', V, int(t)) ~= false end
 
+local leases = {} -- what has been read of L; emptied by every write to it
 local function lapsed()
-  local tickets = redis.call('ZRANGEBYSCORE', L, '-inf', int(now))
-  for i, t in ipairs(tickets) do tickets[i] = tonumber(t) end
-  return tickets
+  if not leases.lapsed then
+    leases.lapsed = redis.call('ZRANGEBYSCORE', L, '-inf', int(now))
+    for i, t in ipairs(leases.lapsed) do leases.lapsed[i] = tonumber(t) end
+  end
+  return leases.lapsed
 end
-local function running() return redis.call('ZCOUNT', L, '(' .. int(now), '+inf') end
+local function running()
+  leases.running = leases.running or redis.call('ZCOUNT', L, '(' .. int(now), '+inf')
+  return leases.running
+end
 
 local function head()
   local h
@@ -268,7 +274,7 @@ local function grant(x, e, owner, record)
   if e.first == 0 then e.first = now end
   put(x, e)
   redis.call('ZADD', L, int(now + lease), int(x))
-  grown[L] = true
+  grown[L], leases = true, {}
   redis.call('HSET', record, 'fence', int(e.fence), 'started', int(e.first), 'attempts', int(e.att))
   if x == s.u then
     set('u', s.u + 1)
@@ -279,7 +285,7 @@ end
 -- resolve takes an open ticket out of the lane for good.
 local function resolve(t)
   redis.call('HDEL', Q, int(t))
-  entries[t] = false
+  entries[t], leases = false, {}
   if redis.call('ZREM', L, int(t)) == 0 then
     if t == s.u then set('u', s.u + 1)
     elseif t > s.u then

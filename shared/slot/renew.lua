@@ -10,6 +10,5 @@ if not (e and live(t) and e.fence == fence and e.owner == owner) then return rep
 passWhenFull()
 redis.call('ZADD', L, int(now + lease), int(t))
 if s['end'] < now + lease + confirmWithin then extend(now + lease + confirmWithin + 60000) end
-redis.call('PEXPIREAT', L, int(s['end']))
 save()
 return reply('OK', 'expiry', int(now + lease))

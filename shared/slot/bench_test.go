@@ -1,0 +1,82 @@
+package slot_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// BenchmarkScripts times every script beside PING on the same connection. script-us/op is what Redis itself spent in it.
+func BenchmarkScripts(b *testing.B) {
+	rdb := redistest.Start(b).Client()
+	ctx := context.Background()
+	store := slot.New(rdb, slot.First, nil)
+	lane := paced("bench")
+	lane.Spacing, lane.MaxDepth, lane.Concurrency, lane.Attempts = 0, 1<<30, 1, 1<<30
+	must := func(err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := 0
+	reserve := func(immediate bool) slot.Reservation {
+		n++
+		req := ingest(fmt.Sprintf("r%d", n))
+		req.Immediate = immediate
+		res, err := store.Reserve(ctx, lane, req)
+		must(err)
+		return res
+	}
+	finish := func(g slot.Grant, id string) {
+		_, err := store.Finish(ctx, lane, ended(g, id, slot.Accept))
+		must(err)
+	}
+	measure := func(name string, op func()) {
+		b.Run(name, func(b *testing.B) {
+			rdb.ConfigResetStat(ctx)
+			for b.Loop() {
+				op()
+			}
+			b.ReportMetric(spent(rdb)/float64(b.N), "script-us/op")
+		})
+	}
+	b.Run("ping", func(b *testing.B) {
+		for b.Loop() {
+			rdb.Ping(ctx)
+		}
+	})
+	measure("reserve immediate, finish", func() { res := reserve(true); finish(res.Grant, fmt.Sprintf("r%d", n)) })
+	running := reserve(true)
+	next := fmt.Sprintf("r%d", n+1)
+	measure("reserve", func() { reserve(false) })
+	first := slot.StartRequest{
+		Ticket: running.Ticket + 1, Incarnation: running.Incarnation, Request: next, Owner: "e", Left: slot.InlineWait, Jitter: 1,
+	}
+	measure("start, waits", func() { _, err := store.Start(ctx, lane, first); must(err) })
+	measure("renew", func() { _, _, err := store.Renew(ctx, lane, running.Grant); must(err) })
+	measure("inspect", func() { _, _, err := store.Inspect(ctx, lane, "r1"); must(err) })
+	measure("confirm", func() {
+		_, err := store.Confirm(ctx, lane, first.Request, first.Ticket, first.Incarnation)
+		must(err)
+	})
+	measure("kick", func() { _, _, err := store.Kick(ctx, lane, running.Incarnation, 0, "owner"); must(err) })
+}
+
+// spent is the time in microseconds that Redis spent in scripts since the last reset.
+func spent(rdb *redis.Client) (us float64) {
+	for line := range strings.Lines(rdb.Info(context.Background(), "commandstats").Val()) {
+		var calls int
+		var usec float64
+		if name, rest, _ := strings.Cut(line, ":"); name == "cmdstat_evalsha" {
+			_, _ = fmt.Sscanf(rest, "calls=%d,usec=%f", &calls, &usec)
+		}
+		us += usec
+	}
+	return us
+}
