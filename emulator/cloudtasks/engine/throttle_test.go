@@ -9,9 +9,9 @@ import (
 	"github.com/seriatim/seriatim/emulator/cloudtasks/engine"
 )
 
-// throttled is a world with 10/s and 100 tasks, all due, whose first answers
+// throttled is a world with 10/s and many tasks, all due, whose first answers
 // are given.
-func throttled(t *testing.T, answers ...engine.Result) *world {
+func throttled(t *testing.T, tasks int, answers ...engine.Result) *world {
 	w := setup(t, engine.Options{}, limits(10, 1, 0), retries(-1, 0, time.Hour, time.Hour, 0))
 	w.answer = func(*engine.Attempt) (engine.Result, time.Duration) {
 		if len(w.starts) <= len(answers) {
@@ -19,7 +19,7 @@ func throttled(t *testing.T, answers ...engine.Result) *world {
 		}
 		return engine.Result{Status: 200}, 0
 	}
-	for range 4000 {
+	for range tasks {
 		w.create()
 	}
 	return w
@@ -57,8 +57,8 @@ func TestOverloadSlowsTheWholeQueueForAWhile(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			w := throttled(t, c.answers...)
-			w.run(time.Minute)
+			w := throttled(t, 300, c.answers...)
+			w.run(30 * time.Second)
 			if diff := cmp.Diff(c.want, w.perSecond(len(c.want))); diff != "" {
 				t.Errorf("starts per second (-want +got):\n%s", diff)
 			}
@@ -68,7 +68,7 @@ func TestOverloadSlowsTheWholeQueueForAWhile(t *testing.T) {
 
 func TestAHighRateOfErrorsSlowsTheQueue(t *testing.T) {
 	t.Parallel()
-	w := throttled(t)
+	w := throttled(t, 2000)
 	w.answer = func(*engine.Attempt) (engine.Result, time.Duration) { return engine.Result{Status: 500}, 0 }
 	w.run(20 * time.Second)
 	if got := w.perSecond(20); got[0] != 10 || got[19] > 2 {
