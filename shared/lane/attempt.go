@@ -166,13 +166,13 @@ func (r *Runner) finish(ctx context.Context, a Attempt, result target.Result) (s
 		return slot.Finished{}, err
 	}
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
+	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = 50*time.Millisecond, 2*time.Second, 0
 	for began := r.Clock.Now(); ; {
 		finished, err := r.Slots.Finish(ctx, l, req)
 		if err == nil || r.Clock.Now().Sub(began) > finishBudget || errors.Is(err, slot.ErrGeneration) {
 			return finished, err
 		}
-		if err := clock.Sleep(ctx, r.Clock, wait.NextBackOff()); err != nil {
+		if err := clock.Sleep(ctx, r.Clock, time.Duration(float64(wait.NextBackOff())*r.Random.Jitter(0.5))); err != nil {
 			return slot.Finished{}, err
 		}
 	}
