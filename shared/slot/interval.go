@@ -79,6 +79,9 @@ func (p *learned) add(interval time.Duration) {
 // Exchange averages with the other instances if ExchangeEvery has passed since the last time, else it does nothing. Callers
 // run it while they serve a request of the policy.
 func (i *Intervals) Exchange(ctx context.Context, policy string) error {
+	if i == nil {
+		return nil
+	}
 	i.mu.Lock()
 	p, now := i.policy(policy), i.now()
 	due := now.Sub(p.exchanged) >= ExchangeEvery

@@ -302,6 +302,7 @@ end
 -- voidTicket gives the place of t up: if its task ever comes it takes a new ticket.
 local function voidTicket(t)
   resolve(t)
+  set('prev', 0) -- how long the lane stood at a hole tells nothing about its interval
   redis.call('ZADD', V, int(t), int(t))
   grown[V] = true
   wake()

@@ -40,6 +40,7 @@ end
 redis.call('HSET', REC, 'status', settle, 'resp', arg(5), 'finished', int(now), 'durable', '1')
 redis.call('PEXPIREAT', REC, int(now + retention))
 resolve(t)
+set('prev', 0)
 wake()
 save()
 return answer('DONE')

@@ -133,6 +133,7 @@ func (c *call) missing(h slot.Head, word string, response []byte) slot.Looked {
 	}
 	r.status, r.resp, r.finished, r.durable, r.end = word, string(response), c.now, "1", c.now+c.retain
 	c.resolve(t)
+	c.s.prev = 0
 	c.wake()
 	c.save()
 	return answer(slot.AlreadyDone)

@@ -267,6 +267,7 @@ func (c *call) resolve(t int64) {
 
 func (c *call) voidTicket(t int64) {
 	c.resolve(t)
+	c.s.prev = 0
 	c.v[t] = true
 	c.wake()
 }
