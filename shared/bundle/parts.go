@@ -78,18 +78,26 @@ func openTargets(doc *policy.Document, functions *target.Set) (*target.Set, erro
 	set := &target.Set{}
 	var errs []error
 	for name, t := range doc.Targets {
-		if f, ok := functions.Get(name); ok {
-			errs = append(errs, set.Add(name, f))
-			continue
-		}
-		h, err := target.New(target.Config{
+		c := target.Config{
 			Name: name, URL: t.URL, Method: t.Method, Timeout: t.Timeout, Headers: t.Headers, Audience: t.Audience,
 			Secret: t.Secret, Retryable: t.Retry.Retryable, RetryTimeout: t.Retry.Timeout, RetryRefused: t.Retry.Refused,
-		})
+		}
+		made, err := openTarget(c, functions)
 		if err == nil {
-			err = set.Add(name, h)
+			err = set.Add(name, made)
 		}
 		errs = append(errs, err)
 	}
 	return set, errors.Join(errs...)
+}
+
+func openTarget(c target.Config, functions *target.Set) (target.Target, error) {
+	made, ok := functions.Get(c.Name)
+	if !ok {
+		return target.New(c)
+	}
+	if f, ok := made.(target.Func); ok {
+		return f.With(c), nil
+	}
+	return made, nil
 }

@@ -24,6 +24,31 @@ type Func func(ctx context.Context, req Request) (Response, error)
 
 // Do runs f once, in the caller's goroutine.
 func (f Func) Do(ctx context.Context, req Request) Result {
+	return f.do(ctx, req, defaultRetryable)
+}
+
+// With returns f as the target that cfg describes: its context ends after
+// cfg.Timeout, and cfg.Retryable and cfg.RetryTimeout judge what comes of it.
+// The rest of cfg is for HTTP.
+func (f Func) With(cfg Config) Target { return configured{f, cfg.withDefaults()} }
+
+type configured struct {
+	f   Func
+	cfg Config
+}
+
+// Do runs the function once, in the caller's goroutine.
+func (c configured) Do(ctx context.Context, req Request) Result {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	result := c.f.do(ctx, req, c.cfg.Retryable)
+	if result.Reason == ReasonTimeout && result.Outcome == Retry {
+		result.Outcome = retryIf(c.cfg.RetryTimeout)
+	}
+	return result
+}
+
+func (f Func) do(ctx context.Context, req Request, retryable func(status int) bool) Result {
 	// The caller may need them again, for the retry's task.
 	req.Header, req.Body = req.Header.Clone(), bytes.Clone(req.Body)
 	response, err := f.recovered(ctx, req)
@@ -36,7 +61,7 @@ func (f Func) Do(ctx context.Context, req Request) Result {
 	if err != nil {
 		return functionFailed(ctx, err)
 	}
-	return settle(response, defaultRetryable)
+	return settle(response, retryable)
 }
 
 func functionFailed(ctx context.Context, err error) Result {

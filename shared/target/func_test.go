@@ -36,9 +36,9 @@ func TestFunc(t *testing.T) {
 			target.Retry, "status", false, "429"},
 		{"retries a status that is none", func(context.Context, target.Request) (response, error) { return response{Status: 101}, nil },
 			target.Retry, "error", true, "200-599"},
-		{"ends with a response that is too large", func(context.Context, target.Request) (response, error) {
+		{"is accepted as far as a response that is too large goes", func(context.Context, target.Request) (response, error) {
 			return response{Body: make([]byte, target.Limit+1)}, nil
-		}, target.Final, "too-large", true, "bytes"},
+		}, target.Accept, "status", true, ""},
 		{"retries an error, whatever comes with it", func(context.Context, target.Request) (response, error) {
 			return response{Status: 200}, errors.New("ledger is locked")
 		}, target.Retry, "error", true, "ledger is locked"},
@@ -106,6 +106,31 @@ func TestFunc(t *testing.T) {
 		})
 		wantEnd(t, f.Do(ctx, charge()), target.Accept, "status", true)
 	})
+}
+
+func TestFuncWith(t *testing.T) {
+	t.Parallel()
+	hangs := target.Func(func(ctx context.Context, _ target.Request) (target.Response, error) {
+		<-ctx.Done()
+		return target.Response{}, ctx.Err()
+	})
+	busy := target.Func(func(context.Context, target.Request) (target.Response, error) { return target.Response{Status: 503}, nil })
+	for name, tt := range map[string]struct {
+		f      target.Func
+		cfg    target.Config
+		want   target.Outcome
+		reason string
+		counts bool
+	}{
+		"ends at the timeout":             {hangs, target.Config{Timeout: 1, RetryTimeout: true}, target.Retry, "timeout", true},
+		"ends finally where rules say so": {hangs, target.Config{Timeout: 1}, target.Final, "timeout", true},
+		"is judged by the rules":          {busy, target.Config{Retryable: func(int) bool { return false }}, target.Final, "status", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantEnd(t, tt.f.With(tt.cfg).Do(context.Background(), charge()), tt.want, tt.reason, tt.counts)
+		})
+	}
 }
 
 func TestSet(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// settle judges a response. A 2xx that is too large is final: the work is
-// done, so another attempt would only do it again, and what the target
-// answered is not whole.
+// settle judges a response. A 2xx that is too large is accepted as far as it
+// goes: the work is done, and another attempt would only do it again.
 func settle(r Response, retryable func(status int) bool) Result {
 	if len(r.Body) > Limit {
 		r.Body, r.Truncated = r.Body[:Limit:Limit], true
@@ -21,10 +20,10 @@ func settle(r Response, retryable func(status int) bool) Result {
 		Counts:   r.Status != http.StatusTooManyRequests && r.Status != http.StatusServiceUnavailable,
 	}
 	switch {
-	case r.Status/100 == 2 && !r.Truncated:
+	case r.Status/100 == 2:
 		result.Outcome = Accept
 		return result
-	case r.Status/100 != 2 && retryable(r.Status):
+	case retryable(r.Status):
 		result.Outcome = Retry
 	default:
 		result.Outcome = Final

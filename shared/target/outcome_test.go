@@ -120,7 +120,7 @@ func TestResponse(t *testing.T) {
 		truncated    bool
 	}{
 		{"at the limit is whole", 200, target.Limit, target.Accept, "status", false},
-		{"over the limit is final, since the work is done", 200, target.Limit + 1, target.Final, "too-large", true},
+		{"over the limit is accepted, since the work is done", 200, target.Limit + 1, target.Accept, "status", true},
 		{"over the limit of a failure is still retried", 500, target.Limit + 1, target.Retry, "too-large", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
