@@ -9,6 +9,6 @@ import (
 
 // The function is made with its first request: importing the package needs no environment.
 func init() {
-	f := &bundle.Function{Assemble: func(p *bundle.Parts) http.Handler { return Wire(p, nil) }}
+	f := &bundle.Function{Assemble: func(p *bundle.Parts) http.Handler { return Guard(p.Config.Callers, p.Clock, Wire(p, nil)) }}
 	functions.HTTP("Executor", f.ServeHTTP)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/seriatim/seriatim/shared/caller"
 	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/redisconn"
@@ -18,19 +19,22 @@ type Config struct {
 	Redis  redisconn.Config
 	Tasks  taskqueue.Config
 	Policy *policy.Document
+	// Callers are those whom the executor lets in.
+	Callers caller.Config
 	// Project is the Google Cloud project of the queue: traces in logs carry it.
 	Project string
 }
 
 // FromEnv reads the environment through lookup: SERIATIM_CONFIG or SERIATIM_CONFIG_FILE, SERIATIM_REDIS_URL, SERIATIM_REDIS_CA,
 // SERIATIM_QUEUE, SERIATIM_EXECUTOR_URL, SERIATIM_TASKS_SERVICE_ACCOUNT, SERIATIM_ENVELOPE_KEY, SERIATIM_TASKS_ENDPOINT,
-// SERIATIM_AUTH. The error names every variable at fault.
+// SERIATIM_AUTH, SERIATIM_SWEEP_SERVICE_ACCOUNT. The error names every variable at fault.
 func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	var c Config
-	var errs [3]error
+	var errs [4]error
 	c.Redis, errs[0] = redisconn.FromEnv(lookup)
 	c.Tasks, errs[1] = taskqueue.FromEnv(lookup)
 	c.Policy, errs[2] = policy.FromEnv(lookup)
+	c.Callers, errs[3] = caller.FromEnv(lookup)
 	if err := errors.Join(errs[:]...); err != nil {
 		return Config{}, err
 	}
