@@ -27,6 +27,9 @@ func walk(ctx context.Context, args []string) error {
 	if err := parse(set, args); err != nil {
 		return err
 	}
+	if o.Requests < 1 || o.Spacing < 0 {
+		return fmt.Errorf("-requests %d -spacing %s: want at least 1 request and no negative spacing", o.Requests, o.Spacing)
+	}
 	options, err := f.options()
 	if err != nil {
 		return err

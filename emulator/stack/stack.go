@@ -85,7 +85,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if s.Tasks, err = cloudtasks.Start(ctx, cloudtasks.Options{
 		Addr: o.TasksAddr, Queues: []*cloudtaskspb.Queue{queue()}, Faults: o.Faults, Seed: o.Seed, Logger: s.logger(),
 	}); err != nil {
-		return nil, fmt.Errorf("start the Cloud Tasks emulator: %w", err)
+		return nil, fmt.Errorf("start the Cloud Tasks emulator: %w (if another program has the port: choose one with -tasks-addr, :0 picks a free one)", err)
 	}
 	s.TasksAddr = s.Tasks.Addr()
 	if o.Redis == "" {
@@ -112,7 +112,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	l, err := c.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w (another program may have the port: choose one with -addr, :0 picks a free one)", addr, err)
+		return nil, fmt.Errorf("listen on %s: %w (if another program has the port: choose one with -addr, :0 picks a free one)", addr, err)
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("listen on %s: the emulator serves loopback addresses only, give 127.0.0.1:PORT", addr), l.Close())
