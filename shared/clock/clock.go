@@ -56,6 +56,9 @@ func (System) Jitter(spread float64) float64 { return 1 + spread*(2*mathrand.Flo
 
 // Sleep blocks until d has passed on c, or ctx is done, and then returns the cause.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // also where d is over: select would choose at random
+	}
 	fired, stop := c.After(d)
 	defer stop()
 	select {
