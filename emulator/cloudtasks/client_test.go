@@ -184,3 +184,22 @@ func TestInjectedErrorsRefuseWithoutEffect(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
+
+func TestMalformedCallsGetTheirCodeOverTheWire(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for what, c := range map[string]struct {
+		method string
+		want   codes.Code
+	}{
+		"an empty request":   {"/google.cloud.tasks.v2.CloudTasks/CreateTask", codes.InvalidArgument},
+		"an unknown method":  {"/google.cloud.tasks.v2.CloudTasks/BufferTask", codes.Unimplemented},
+		"an unknown service": {"/google.cloud.tasks.v2beta3.CloudTasks/CreateTask", codes.Unimplemented},
+		"no method":          {"/", codes.Unimplemented},
+	} {
+		err := b.client.Connection().Invoke(t.Context(), c.method, &cloudtaskspb.CreateTaskRequest{}, &cloudtaskspb.Task{})
+		if status.Code(err) != c.want {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+	}
+}

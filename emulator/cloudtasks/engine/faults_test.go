@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"pgregory.net/rapid"
 
 	"github.com/seriatim/seriatim/emulator/cloudtasks/engine"
 )
@@ -193,4 +194,20 @@ func TestCallsAreRefusedAndRepliesLostAtTheirRates(t *testing.T) {
 			t.Errorf("%s: %d of 1000, want %d to %d", what, c.got, c.low, c.high)
 		}
 	}
+}
+
+func TestAnyTextIsRefusedOrReadBack(t *testing.T) {
+	t.Parallel()
+	pieces := rapid.SampledFrom([]string{"late", "jitter", "duplicate", "error", "freeze", "reorder", "=", ",", ":", "-", "~", "@", "0.5", "1", "1s", "30m", "ABORTED", " ", "x"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "")
+		read, err := engine.ParseFaults(text)
+		if err != nil {
+			return
+		}
+		again, err := engine.ParseFaults(read.String())
+		if diff := cmp.Diff(read, again); diff != "" || err != nil {
+			t.Fatalf("%q is written as %q, which reads (-first +again):\n%s%v", text, read, diff, err)
+		}
+	})
 }
