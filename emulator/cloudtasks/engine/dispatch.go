@@ -19,7 +19,7 @@ func (e *Engine) dispatch(q *queue, now time.Time) *Attempt {
 	t := q.waiting.remove(e.pick(q, now))
 	q.bucket.spend(now)
 	a := e.start(t, now, t.due)
-	if !t.copy {
+	if !t.duplicate {
 		e.injectAfter(t, a, now)
 	}
 	return a
@@ -33,11 +33,11 @@ func (e *Engine) pick(q *queue, now time.Time) int {
 	}
 	e.draws["reorder"]++
 	r := e.dice("reorder", q.name, e.draws["reorder"])
-	any := r.IntN(len(q.waiting.items))
-	if r.Float64() >= e.faults.Reorder || q.waiting.items[any].ready.After(now) {
+	chosen := r.IntN(len(q.waiting.items))
+	if r.Float64() >= e.faults.Reorder || q.waiting.items[chosen].ready.After(now) {
 		return 0
 	}
-	return any
+	return chosen
 }
 
 // injectAfter draws the faults that follow a dispatch.
@@ -58,7 +58,7 @@ func (e *Engine) injectAfter(t *task, a *Attempt, now time.Time) {
 // within the queue's limits and with the same headers.
 func (e *Engine) duplicate(t *task, at time.Time) {
 	again := *t
-	again.copy, again.dispatches, again.ready, again.running = true, t.dispatches-1, at, 0
+	again.duplicate, again.dispatches, again.ready, again.running = true, t.dispatches-1, at, 0
 	t.queue.waiting.add(&again)
 }
 
@@ -74,7 +74,7 @@ func (e *Engine) start(t *task, now, scheduled time.Time) *Attempt {
 	t.queue.running++
 	e.running.add(a)
 	e.stats.Dispatches++
-	if t.copy {
+	if t.duplicate {
 		e.stats.Duplicates++
 	}
 	return a
@@ -92,7 +92,7 @@ func (e *Engine) end(a *Attempt, o outcome, now time.Time) {
 	} else {
 		e.stats.Failed++
 	}
-	if t.copy {
+	if t.duplicate {
 		return
 	}
 	t.queue.observe(now, !o.ok(), o.overload(t.message.GetAppEngineHttpRequest() != nil), o.retryAfter)

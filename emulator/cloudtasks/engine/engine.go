@@ -87,7 +87,7 @@ func (e *Engine) Stats() Stats {
 	stats.InFlight = int64(e.running.Len())
 	for _, q := range e.order {
 		for _, t := range q.waiting.items {
-			if !t.copy {
+			if !t.duplicate {
 				stats.Waiting++
 			}
 		}

@@ -24,11 +24,11 @@ type task struct {
 	ready    time.Time // due plus the lateness that faults add
 	seq      uint64    // order of creation
 
-	index   int           // in the queue's waiting heap, -1 while not there
-	place   *list.Element // in the queue's byAge list
-	running int           // attempts in flight
-	gone    bool          // deleted while attempts were in flight
-	copy    bool          // a duplicate delivery, not a task of its own
+	index     int           // in the queue's waiting heap, -1 while not there
+	place     *list.Element // in the queue's byAge list
+	running   int           // attempts in flight
+	gone      bool          // deleted while attempts were in flight
+	duplicate bool          // a second delivery, not a task of its own
 
 	dispatches int32     // attempts started
 	responses  int32     // attempts answered
