@@ -196,6 +196,48 @@ func TestARunWhoseLeaseIsLost(t *testing.T) {
 	})
 }
 
+func TestALapsedLeaseInWhosePlaceNobodyIsNeedsConfirm(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.slots.at(func(verb string, at point) error {
+		if verb == "reserve" && at == after {
+			b.slots.at(func(string, point) error { return nil })
+			b.lapse("lane-a")
+			b.clock.advance(25 * time.Second) // so long stood the instance still
+		}
+		return nil
+	})
+	got := wantAccepted(t, b.submit("lane-a"))
+	// The confirm deadline is that of the first reserve: the age of the second says nothing.
+	b.wantConfirmed("lane-a", got)
+	if n := len(b.target.calls()); n != 0 {
+		t.Errorf("the target was called %d times under a lapsed lease", n)
+	}
+}
+
+func TestTheTaskOfARetryFollowsASnooze(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.target.next(func(w http.ResponseWriter, _ *http.Request) {
+		// A duplicate makes the ticket's first task, which comes while this runs, and snoozes.
+		duplicate := b.submit("lane-a", once("k"))
+		got := body[accepted](t, duplicate)
+		s, _ := b.inspect("lane-a", "")
+		started, err := b.store.Start(context.Background(), b.lane("lane-a"), slot.StartRequest{
+			Ticket: got.Ticket, Incarnation: s.Incarnation, Request: got.ID, Owner: "executor", Left: -1, Jitter: 1,
+		})
+		if err != nil || started.Verdict != slot.Snoozed {
+			t.Errorf("start: %v, %v", started.Verdict, err)
+		}
+		w.WriteHeader(500)
+	})
+	got := wantAccepted(t, b.submit("lane-a", once("k")))
+	s, _ := b.inspect("lane-a", "")
+	if _, ok := b.queue.task(got.Ticket, s.Next.K); !ok || s.Next.K != 1 {
+		t.Errorf("no task of the snooze count %d that the lane has", s.Next.K)
+	}
+}
+
 func TestARunThatRedisDoesNotRecordIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -253,18 +295,24 @@ func TestARunLeavesAKickWhereNobodyWillBeThere(t *testing.T) {
 	})
 }
 
-// takeOver lets the lease of the last reservation lapse, as if its instance stood still, and starts the ticket elsewhere.
-func (b *bundle) takeOver(key string) slot.Grant {
+// lapse ends the lease of the last reservation.
+func (b *bundle) lapse(key string) {
 	b.t.Helper()
-	ctx, r := context.Background(), b.slots.reserved.Load()
 	short := b.lane(key)
 	short.Lease = time.Millisecond
-	if _, ok, err := b.store.Renew(ctx, short, r.Grant); err != nil || !ok {
+	if _, ok, err := b.store.Renew(context.Background(), short, b.slots.reserved.Load().Grant); err != nil || !ok {
 		b.t.Fatalf("shorten the lease: %v, %v", ok, err)
 	}
 	b.waitRedis(3 * time.Millisecond)
+}
+
+// takeOver lets the lease of the last reservation lapse, as if its instance stood still, and starts the ticket elsewhere.
+func (b *bundle) takeOver(key string) slot.Grant {
+	b.t.Helper()
+	b.lapse(key)
+	r := b.slots.reserved.Load()
 	s, _ := b.inspect(key, "")
-	started, err := b.store.Start(ctx, b.lane(key), slot.StartRequest{
+	started, err := b.store.Start(context.Background(), b.lane(key), slot.StartRequest{
 		Ticket: r.Ticket, Incarnation: r.Incarnation, Request: s.Next.Request, Owner: "another", Jitter: 1,
 	})
 	if err != nil || started.Verdict != slot.Run {
