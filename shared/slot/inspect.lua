@@ -35,6 +35,11 @@ if r ~= '' then
     local before = rank(t)
     append(out, { 'open', '1', 'live', live(t) and '1' or '0', 'rank', int(before), 'slot', int(slot(before)),
       'attempts', int(own.att) })
+  elseif not absent and t > 0 and t < s.mark and not voided(t) then
+    -- Purged: the mark says it, the record does not know yet.
+    for i = 1, #rec, 2 do
+      if rec[i] == 'status' and rec[i + 1] == 'open' then append(out, { 'rec.status', 'cancelled' }) end
+    end
   end
 end
 return out

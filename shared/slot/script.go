@@ -41,6 +41,15 @@ var kickLua string
 //go:embed inspect.lua
 var inspectLua string
 
+//go:embed pause.lua
+var pauseLua string
+
+//go:embed purge.lua
+var purgeLua string
+
+//go:embed cancel.lua
+var cancelLua string
+
 // Verdict is the answer of a slot script.
 type Verdict string
 
@@ -62,6 +71,9 @@ var (
 	missingScript = newScript("missing", missingLua)
 	kickScript    = newScript("kick", kickLua)
 	inspectScript = newScript("inspect", inspectLua)
+	pauseScript   = newScript("pause", pauseLua)
+	purgeScript   = newScript("purge", purgeLua)
+	cancelScript  = newScript("cancel", cancelLua)
 )
 
 var (

@@ -1,0 +1,32 @@
+-- cancel: take a request out while it waits.
+--
+-- KEYS[6]   record of the request
+-- ARGV +1 request id
+-- Reply: OK(ticket, next head)   cancelled, now or before
+--        RUNNING(ticket)                  it holds a live lease
+--        FINISHED(status)                 it has ended otherwise
+--        NONE                             no such request
+-- Invariant: a live lease is never cancelled; the id is free again.
+
+local r = arg(1)
+local rec = redis.call('HMGET', REC, 'status', 'ticket')
+local status, t = rec[1], tonumber(rec[2] or 0)
+if not status then return reply('NONE') end
+if status == 'cancelled' then return append(reply('OK', 'ticket', int(t)), nextHead()) end
+if status ~= 'open' then return reply('FINISHED', 'status', status) end
+local e = not absent and open(t)
+if not (e and e.r == r) then
+  if absent or t >= s.mark then return reply('NONE') end -- its place was given up: it was never acknowledged
+  passWhenFull() -- purged
+else
+  if live(t) then return reply('RUNNING', 'ticket', int(t)) end
+  passWhenFull()
+  resolve(t)
+  if s.parked == t then set('parked', 0) end
+  wake()
+end
+redis.call('HSET', REC, 'status', 'cancelled', 'finished', int(now))
+redis.call('PEXPIREAT', REC, int(now + retention))
+extendForTask()
+save()
+return append(reply('OK', 'ticket', int(t)), nextHead())

@@ -1,0 +1,23 @@
+-- pause: hold a lane, or let it go on. Constant work.
+--
+-- ARGV +1 1: hold, 0: go on
+-- Reply: OK(next head)
+-- Invariant: nothing starts while the lane is held, immediate requests included; what runs goes on to its end.
+
+if absent then
+  -- A lane that has seen nothing yet is held as well: what arrives must find it so.
+  if arg(1) == '0' then return reply('OK') end
+  set('format', FORMAT)
+  set('gen', generation)
+  set('inc', now)
+  set('nxt', now)
+  set('u', now)
+  set('fence', now)
+else
+  passWhenFull()
+end
+set('paused', narg(1))
+extendForTask()
+wake()
+save()
+return append(reply('OK'), nextHead())

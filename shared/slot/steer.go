@@ -1,0 +1,50 @@
+package slot
+
+import "context"
+
+// Verdicts of Cancel, beside OK.
+const (
+	// StillRunning: the request holds a live lease.
+	StillRunning Verdict = "RUNNING"
+	// AlreadyFinished: the request has ended otherwise; Cancelling.Status says how.
+	AlreadyFinished Verdict = "FINISHED"
+	// None: there is no such request.
+	None Verdict = "NONE"
+)
+
+// Cancelling is the answer of Cancel.
+type Cancelling struct {
+	Seen
+	Verdict Verdict
+	Ticket  int64
+	Status  Status
+}
+
+// Cancel takes a request out while it waits. Its id is free again, its task finds it cancelled. See Reserve for errors.
+func (s *Store) Cancel(ctx context.Context, lane Lane, requestID string) (Cancelling, error) {
+	r, err := s.run(ctx, cancelScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID)
+	if err != nil {
+		return Cancelling{}, err
+	}
+	return Cancelling{Seen: r.seen(), Verdict: r.verdict, Ticket: r.int("ticket"), Status: Status(r.fields["status"])}, r.err
+}
+
+// Pause holds a lane, or lets it go on: nothing starts while it is held, and what runs goes on to its end. Who resumes a lane
+// leaves a kick, since its tasks have snoozed. See Reserve for errors.
+func (s *Store) Pause(ctx context.Context, lane Lane, hold bool) (Seen, error) {
+	r, err := s.run(ctx, pauseScript, lane, nil, bit(hold))
+	if err != nil {
+		return Seen{}, err
+	}
+	return r.seen(), r.err
+}
+
+// Purge cancels all that waits, in constant work, and says how many requests that were. What runs goes on to its end. See
+// Reserve for errors.
+func (s *Store) Purge(ctx context.Context, lane Lane) (purged int64, err error) {
+	r, err := s.run(ctx, purgeScript, lane, nil)
+	if err != nil {
+		return 0, err
+	}
+	return r.int("purged"), r.err
+}
