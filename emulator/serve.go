@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
+	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
 	"github.com/seriatim/seriatim/emulator/stack"
 	"github.com/seriatim/seriatim/shared/logging"
@@ -32,7 +34,11 @@ func (f *emulatorFlags) define(set *flag.FlagSet, addr, tasksAddr string) {
 
 // options reads the flags into options of a Stack.
 func (f *emulatorFlags) options() (stack.Options, error) {
-	o := stack.Options{Addr: f.addr, TasksAddr: f.tasksAddr, Redis: f.redis, Seed: f.seed}
+	o := stack.Options{
+		Addr: loopback(f.addr), TasksAddr: loopback(f.tasksAddr), Redis: f.redis, Seed: f.seed,
+		// What needs a person's eye is shown anyway.
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
 	if f.firestore != "" {
 		return o, fmt.Errorf("-firestore %s: not built yet, leave it out: records live in memory", f.firestore)
 	}
@@ -53,20 +59,28 @@ func (f *emulatorFlags) options() (stack.Options, error) {
 	return o, nil
 }
 
+// loopback completes an address without a host, such as ":0".
+func loopback(addr string) string {
+	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return addr
+}
+
 func serve(ctx context.Context, args []string) error {
 	var f emulatorFlags
 	set := flag.NewFlagSet("emulator", flag.ContinueOnError)
 	f.define(set, "127.0.0.1:8080", "127.0.0.1:8123")
+	tasksOnly := set.Bool("tasks-only", false, "serve just the Cloud Tasks API")
 	if err := parse(set, args); err != nil {
 		return err
+	}
+	if *tasksOnly {
+		return serveTasks(ctx, f)
 	}
 	o, err := f.options()
 	if err != nil {
 		return err
-	}
-	if o.Logger == nil {
-		// What needs a person's eye is shown anyway.
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s, err := stack.Start(ctx, o)
 	if err != nil {
@@ -75,6 +89,26 @@ func serve(ctx context.Context, args []string) error {
 	announce(s, o.Config == nil)
 	<-ctx.Done()
 	return s.Close()
+}
+
+// serveTasks serves the Cloud Tasks emulator alone, for programs that have nothing to do with Seriatim.
+func serveTasks(ctx context.Context, f emulatorFlags) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	server, err := cloudtasks.Start(ctx, cloudtasks.Options{
+		Addr: o.TasksAddr, Queues: []*cloudtaskspb.Queue{stack.QueueConfig()}, Faults: o.Faults, Seed: f.seed, Logger: o.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("start the Cloud Tasks emulator: %w", err)
+	}
+	fmt.Printf("Cloud Tasks    %s  (gRPC and REST, queue %s)\n", server.Addr(), stack.Queue)
+	fmt.Printf("faults         http://%s/faults\n", server.Addr())
+	fmt.Printf("\ntry:  curl http://%s/v2/%s\n", server.Addr(), stack.Queue)
+	<-ctx.Done()
+	server.Close()
+	return nil
 }
 
 func parse(set *flag.FlagSet, args []string) error {
@@ -91,7 +125,7 @@ func announce(s *stack.Stack, builtIn bool) {
 	fmt.Printf("ingest         %s/v1/\n", s.URL)
 	fmt.Printf("executor       %s/executor\n", s.URL)
 	fmt.Printf("sample target  %s/sample\n", s.URL)
-	fmt.Printf("stats          %s/console/api/stats\n", s.URL)
+	fmt.Printf("stats, faults  %s/console/api/stats, %s/console/api/faults\n", s.URL, s.URL)
 	fmt.Printf("Cloud Tasks    %s  (queue %s)\n", s.TasksAddr, stack.Queue)
 	if builtIn {
 		fmt.Printf("\nconfiguration (built in; -config FILE takes another):\n\n%s", stack.DefaultConfig(s.URL))

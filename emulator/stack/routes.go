@@ -21,6 +21,7 @@ func (s *Stack) routes() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Stats())
 	})
+	mux.Handle("/console/api/faults", s.Tasks.FaultsHandler())
 	front := s.instances(func(p *bundle.Parts) http.Handler { return ingest.Wire(p) })
 	return local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Not through the mux: it cleans paths, and a key may hold dots and slashes.

@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	s.URL = "http://" + s.listener.Addr().String()
 	if s.Tasks, err = cloudtasks.Start(ctx, cloudtasks.Options{
-		Addr: o.TasksAddr, Queues: []*cloudtaskspb.Queue{queue()}, Faults: o.Faults, Seed: o.Seed, Logger: s.logger(),
+		Addr: o.TasksAddr, Queues: []*cloudtaskspb.Queue{QueueConfig()}, Faults: o.Faults, Seed: o.Seed, Logger: s.logger(),
 	}); err != nil {
 		return nil, fmt.Errorf("start the Cloud Tasks emulator: %w (if another program has the port: choose one with -tasks-addr, :0 picks a free one)", err)
 	}
@@ -103,9 +103,6 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
-		addr = net.JoinHostPort("127.0.0.1", port)
-	}
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
@@ -120,8 +117,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// queue is as Terraform makes it: unlimited attempts, since a finite limit deletes the head and blocks its lane.
-func queue() *cloudtaskspb.Queue {
+// QueueConfig is the queue as Terraform makes it: unlimited attempts, since a finite limit deletes the head and blocks its lane.
+func QueueConfig() *cloudtaskspb.Queue {
 	return &cloudtaskspb.Queue{
 		Name:       Queue,
 		RateLimits: &cloudtaskspb.RateLimits{MaxDispatchesPerSecond: 500, MaxConcurrentDispatches: 1000},
