@@ -40,6 +40,9 @@ func walk(ctx context.Context, args []string) error {
 			o.Key = fmt.Sprintf("%s-%08x", o.Key, rand.Uint32())
 		}
 	}
+	if !f.verbose {
+		options.Logger = nil // warnings about faults that were asked for would hide the progress
+	}
 	if options.Config == nil {
 		options.Config = walkDocument(o.Spacing)
 	}
