@@ -13,7 +13,7 @@ import (
 )
 
 // redial is a client of the same server whose connections are wrapped.
-func redial(t *testing.T, rdb *redis.Client, wrap func(net.Conn) net.Conn) *redis.Client {
+func redial(t *testing.T, rdb *redis.Client, wrap func(net.Conn) net.Conn, hooks ...redis.Hook) *redis.Client {
 	t.Helper()
 	options := *rdb.Options()
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -24,6 +24,9 @@ func redial(t *testing.T, rdb *redis.Client, wrap func(net.Conn) net.Conn) *redi
 		return wrap(c), nil
 	}
 	client := redis.NewClient(&options)
+	for _, hook := range hooks {
+		client.AddHook(hook)
+	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -118,22 +118,29 @@ func (f *flight) run() {
 }
 
 // admit makes all who are here early. It is false, and the flight at its end,
-// when nobody is.
+// when nobody is, or when another flight has taken its place: that one then
+// has its callers.
 func (f *flight) admit() bool {
 	g := f.group
-	closed := g.ctx.Err() != nil
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	f.early = slices.DeleteFunc(append(f.early, f.late...), func(m *member) bool { return m.left })
 	f.late = nil
-	ended := closed || len(f.early) == 0
-	if ended {
-		g.withdraw(f)
+	other := g.flights[f.id]
+	switch {
+	case g.ctx.Err() != nil:
+		for _, m := range f.early {
+			m.reply <- reply{err: ErrClosed}
+		}
+	case len(f.early) == 0:
+	case other != nil && other != f:
+		other.late = append(other.late, f.early...)
+	default:
+		g.flights[f.id], f.dropped = f, false
+		return true
 	}
-	g.mu.Unlock()
-	if closed {
-		f.tell(reply{err: ErrClosed})
-	}
-	return !ended
+	g.withdraw(f)
+	return false
 }
 
 // tell answers the early ones.
