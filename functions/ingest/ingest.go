@@ -45,6 +45,7 @@ type Config struct {
 	Policy    *policy.Document
 	Slots     Slots
 	Inspector Inspector
+	Steering  Steering
 	Records   Records
 	Runner    *lane.Runner
 	Tasks     lane.Tasks

@@ -114,9 +114,8 @@ func TestRoutes(t *testing.T) {
 		t.Parallel()
 		id := strings.Repeat("a", 26)
 		for _, call := range []string{
-			"GET /v1/lanes/lane-a/requests?status=dead", "DELETE /v1/lanes/lane-a/requests/" + id, "POST /v1/lanes/lane-a/requests/" + id + "/skip",
-			"POST /v1/lanes/lane-a/requests/" + id + "/resolve", "POST /v1/lanes/lane-a/pause", "POST /v1/lanes/lane-a/resume",
-			"POST /v1/lanes/lane-a/purge", "GET /v1/lanes/lane-a/dead-letters", "POST /v1/lanes/lane-a/dead-letters/redrive",
+			"GET /v1/lanes/lane-a/requests?status=dead", "POST /v1/lanes/lane-a/requests/" + id + "/skip",
+			"POST /v1/lanes/lane-a/requests/" + id + "/resolve", "GET /v1/lanes/lane-a/dead-letters", "POST /v1/lanes/lane-a/dead-letters/redrive",
 			"POST /v1/lanes/lane-a/dead-letters/" + id + "/redrive", "POST /v1/targets/work/pause", "POST /v1/targets/work/resume",
 			"GET /v1/fetch/shop/", "HEAD /v1/fetch/shop/a/b", "DELETE /v1/fetch/shop/a?b=c",
 		} {

@@ -100,7 +100,7 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 		}
 	}
 	b.config = ingest.Config{
-		Policy: doc, Slots: b.slots, Inspector: b.slots, Records: b.records, Drain: b.drain, Clock: b.clock, Random: b.random,
+		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Records: b.records, Drain: b.drain, Clock: b.clock, Random: b.random,
 		Runner:   &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
 		Tasks:    lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
 		Exchange: func(context.Context, string) error { return nil },

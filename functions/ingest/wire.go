@@ -12,7 +12,7 @@ import (
 // Wire returns a Handler made of the parts of one instance.
 func Wire(p *bundle.Parts) *Handler {
 	return New(Config{
-		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks,
+		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Steering: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks,
 		Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
 		Health: Health{
 			Redis: func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() },

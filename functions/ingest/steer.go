@@ -1,0 +1,96 @@
+package ingest
+
+import (
+	"context"
+
+	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Steering are the scripts by which an operator steers a lane. All take constant work.
+type Steering interface {
+	Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error)
+	Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error)
+	Purge(ctx context.Context, l slot.Lane) (purged int64, err error)
+}
+
+// pause holds the lane and answers its state.
+func (c *call) pause() error {
+	if _, err := c.Steering.Pause(c.r.Context(), c.lane.Slot, true); err != nil {
+		return unavailable(err)
+	}
+	c.log("lane paused")
+	return c.laneState()
+}
+
+// resume lets the lane go on and answers its state. What waited has snoozed for minutes, so a kick starts it.
+func (c *call) resume() error {
+	seen, err := c.Steering.Pause(c.r.Context(), c.lane.Slot, false)
+	if err != nil {
+		return unavailable(err)
+	}
+	if err := c.goOn(seen); err != nil {
+		return err
+	}
+	c.log("lane resumed")
+	return c.laneState()
+}
+
+// purge cancels all that waits and answers the lane's state.
+func (c *call) purge() error {
+	purged, err := c.Steering.Purge(c.r.Context(), c.lane.Slot)
+	if err != nil {
+		return unavailable(err)
+	}
+	c.log("lane purged", "purged", purged)
+	return c.laneState()
+}
+
+// cancel takes a request out while it waits and answers its state.
+func (c *call) cancel() error {
+	f, err := c.lookUp()
+	if err != nil {
+		return err
+	}
+	got, err := c.Steering.Cancel(c.r.Context(), c.lane.Slot, c.id)
+	if err != nil {
+		return unavailable(err)
+	}
+	switch got.Verdict {
+	case slot.StillRunning:
+		c.about(c.id, f.Ticket, statusRunning)
+		return problem.New(problem.Conflict, "The request is running: it cannot be cancelled any more. Ask for its result.")
+	case slot.AlreadyFinished:
+		c.about(c.id, f.Ticket, string(got.Status))
+		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
+	case slot.None:
+		c.about(c.id, f.Ticket, f.status)
+		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
+	}
+	if err := c.goOn(got.Seen); err != nil {
+		return err
+	}
+	c.log("request cancelled", logging.Request, c.id)
+	return c.request()
+}
+
+// goOn leaves a kick where the head may start and nobody will be there for it in time. Here it is the only one who would, so
+// a failure is the caller's to hear: the call can be repeated.
+func (c *call) goOn(seen slot.Seen) error {
+	n := seen.Next
+	if n.Ticket == 0 || n.At == 0 || n.Here || lane.InTime(c.lane, seen) {
+		return nil
+	}
+	v := lane.View{Seen: seen, Received: c.Clock.Now()}
+	if err := c.Tasks.Kick(c.r.Context(), c.lane, v, n.At); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func (c *call) log(message string, pairs ...any) {
+	ctx := c.r.Context()
+	logging.FromContext(ctx).With(logging.Lane, c.lane.Slot.Key).InfoContext(ctx, message, pairs...)
+}
