@@ -1,0 +1,197 @@
+package slot_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// records is a store of generations outside Redis: what an instance knows, and what it would read.
+type records struct {
+	known, stored int64
+	err           error
+	reads         int
+}
+
+func (r *records) Current(context.Context) (slot.Generation, error) {
+	return slot.Generation{Number: r.known}, nil
+}
+
+func (r *records) Refresh(context.Context) (slot.Generation, error) {
+	r.reads++
+	r.known = r.stored
+	return slot.Generation{Number: r.known}, r.err
+}
+
+func TestFormatOfANewerCode(t *testing.T) {
+	t.Parallel()
+	both(t, map[string]func(*testing.T, *bundle){
+		"every script refuses it and changes nothing": func(t *testing.T, b *bundle) {
+			task := b.queued(t, "a")[0]
+			g := b.immediateOn(t, "other")
+			b.write(t, "format", 2)
+			before := b.dump(t)
+			ctx, lane := t.Context(), b.lane
+			calls := map[string]func() error{
+				"reserve": func() error { _, err := b.store.Reserve(ctx, lane, ingest("b")); return err },
+				"start":   func() error { _, err := b.store.Start(ctx, lane, task); return err },
+				"finish":  func() error { _, err := b.store.Finish(ctx, lane, ended(g, "a", slot.Accept)); return err },
+				"renew":   func() error { _, _, err := b.store.Renew(ctx, lane, g); return err },
+				"confirm": func() error { _, err := b.store.Confirm(ctx, lane, "a", task.Ticket, task.Incarnation); return err },
+				"void":    func() error { _, err := b.store.Void(ctx, lane, "a", task.Ticket, true); return err },
+				"missing": func() error {
+					_, err := b.store.Missing(ctx, lane, slot.Head{Ticket: task.Ticket, Request: "a"})
+					return err
+				},
+				"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
+				"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
+			}
+			for name, call := range calls {
+				if err := call(); !errors.Is(err, slot.ErrFormat) {
+					t.Errorf("%s: %v, want ErrFormat", name, err)
+				}
+			}
+			if diff := cmp.Diff(before, b.dump(t)); diff != "" {
+				t.Errorf("state (-before +after):\n%s", diff)
+			}
+		},
+	})
+}
+
+// immediateOn has a request run on another lane: a grant that this lane knows nothing of.
+func (b *bundle) immediateOn(t *testing.T, key string) slot.Grant {
+	t.Helper()
+	other := *b
+	other.lane.Key += key
+	return other.immediate(t, "x")
+}
+
+func TestGenerationOfTheCaller(t *testing.T) {
+	t.Parallel()
+	// old makes a lane of generation 2, and a caller that knows generation 1.
+	old := func(t *testing.T, b *bundle, r *records) slot.StartRequest {
+		b.store = slot.New(b.clock, slot.Fixed{Number: 2}, nil)
+		task := b.queued(t, "a")[0]
+		b.store = slot.New(b.clock, r, nil)
+		return task
+	}
+	both(t, map[string]func(*testing.T, *bundle){
+		"a caller behind reads its store once and goes on": func(t *testing.T, b *bundle) {
+			r := &records{known: 1, stored: 2}
+			task := old(t, b, r)
+			b.run(t, task)
+			b.inspect(t, "a")
+			if r.reads != 1 {
+				t.Errorf("%d reads of the store, want 1", r.reads)
+			}
+		},
+		"one whose store is behind too gives up, and has changed nothing": func(t *testing.T, b *bundle) {
+			r := &records{known: 1, stored: 1}
+			task := old(t, b, r)
+			before := b.dump(t)
+			if _, err := b.store.Start(t.Context(), b.lane, task); !errors.Is(err, slot.ErrGeneration) {
+				t.Errorf("start: %v, want ErrGeneration", err)
+			}
+			if diff := cmp.Diff(before, b.dump(t)); r.reads != 1 || diff != "" {
+				t.Errorf("%d reads of the store, want 1; state (-before +after):\n%s", r.reads, diff)
+			}
+		},
+		"a store out of reach is the error": func(t *testing.T, b *bundle) {
+			r := &records{known: 1, err: errors.New("store is away")}
+			task := old(t, b, r)
+			if _, err := b.store.Start(t.Context(), b.lane, task); !errors.Is(err, r.err) {
+				t.Errorf("start: %v, want the store's own error", err)
+			}
+		},
+	})
+}
+
+func TestRepairOfAnOlderLane(t *testing.T) {
+	t.Parallel()
+	next := func(b *bundle) { b.store = slot.New(b.clock, slot.Fixed{Number: 2}, nil) }
+	both(t, map[string]func(*testing.T, *bundle){
+		"tickets and fences jump, and what was lost in between is a gap": func(t *testing.T, b *bundle) {
+			tasks := b.queued(t, "a", "b")
+			before := b.run(t, tasks[0])
+			b.clock.Advance(b.lane.Lease)
+			next(b)
+			res := b.reserve(t, ingest("c"))
+			if res.Ticket < tasks[1].Ticket+1_000_000 || res.Position != 3 {
+				t.Errorf("new ticket %d position %d, want it a million above %d and third", res.Ticket, res.Position, tasks[1].Ticket)
+			}
+			b.clock.Advance(b.lane.Spacing)
+			if g := b.run(t, tasks[0]); g.Fence < before.Fence+1_000_000 {
+				t.Errorf("fence %d after %d, want a jump of a million", g.Fence, before.Fence)
+			}
+			if state, _ := b.inspect(t, ""); state.Depth != 3 || state.Incarnation != tasks[0].Incarnation {
+				t.Errorf("depth %d incarnation %d, want 3 and the same %d", state.Depth, state.Incarnation, tasks[0].Incarnation)
+			}
+		},
+		"turns go on over the gap, twice": func(t *testing.T, b *bundle) {
+			b.lane.Spacing = 0
+			var tasks []slot.StartRequest
+			for generation := range int64(3) {
+				b.store = slot.New(b.clock, slot.Fixed{Number: generation + 1}, nil)
+				tasks = append(tasks, b.queued(t, many(int(2*generation + 2))[2*generation:]...)...)
+			}
+			for i, task := range tasks {
+				if _, req := b.inspect(t, tasks[len(tasks)-1].Request); req.Position != int64(len(tasks)-i) {
+					t.Errorf("position of the last %d, want %d", req.Position, len(tasks)-i)
+				}
+				b.finish(t, ended(b.run(t, task), task.Request, slot.Accept))
+			}
+			if state, _ := b.inspect(t, ""); state.Depth != 0 {
+				t.Errorf("depth %d, want 0", state.Depth)
+			}
+		},
+		"an old lease stands until it lapses, and its holder may still end it": func(t *testing.T, b *bundle) {
+			b.lane.Spacing = 0
+			tasks := b.queued(t, "a", "b")
+			g := b.run(t, tasks[0])
+			next(b)
+			wantVerdict(t, b.start(t, tasks[1]).Verdict, slot.Wait)
+			if _, ok, err := b.store.Renew(t.Context(), b.lane, g); !ok || err != nil {
+				t.Errorf("renew: %t, %v", ok, err)
+			}
+			wantVerdict(t, b.finish(t, ended(g, "a", slot.Accept)).Verdict, slot.OK)
+			b.run(t, tasks[1])
+		},
+		"the pace counts as just taken, the whole burst of it": func(t *testing.T, b *bundle) {
+			b.lane.Burst = 3
+			task := b.queued(t, "a")[0]
+			b.clock.Advance(time.Hour)
+			next(b)
+			if res := b.start(t, task); res.Verdict != slot.Wait || res.Until != after(b.clock.Now(), b.lane.Spacing) {
+				t.Errorf("start: %+v, want WAIT for a spacing", res)
+			}
+		},
+		"looking repairs for the answer only": func(t *testing.T, b *bundle) {
+			b.queued(t, "a")
+			next(b)
+			before := b.dump(t)
+			if state, _ := b.inspect(t, "a"); state.Depth != 1 {
+				t.Errorf("depth %d, want 1", state.Depth)
+			}
+			if diff := cmp.Diff(before, b.dump(t)); diff != "" {
+				t.Errorf("state (-before +after):\n%s", diff)
+			}
+		},
+		"the repaired lane outlives the tasks that it had": func(t *testing.T, b *bundle) {
+			b.finish(t, ended(b.immediate(t, "a"), "a", slot.Accept))
+			next(b)
+			b.kick(t, b.incarnation(t), 0, "k")
+			b.livesPast(t, after(b.clock.Now(), 31*24*time.Hour))
+		},
+	})
+}
+
+func (b *bundle) incarnation(t *testing.T) int64 {
+	t.Helper()
+	state, _ := b.inspect(t, "")
+	return state.Incarnation
+}
