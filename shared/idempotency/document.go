@@ -1,0 +1,144 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"cloud.google.com/go/firestore"
+	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatim/seriatim/shared/firestoreconn"
+)
+
+// tries bounds the compare-and-sets of one call. A failed one means that
+// another caller's succeeded, or that Firestore saw contention: most calls need
+// one, those that meet another on the same key two.
+const tries = 6
+
+// slack is how long a document outlives its life, for an instance whose clock
+// is ahead: only the deletion of what has expired goes by the instance's clock.
+const slack = time.Hour
+
+// document is a key's document as a call believes it to be. The zero version
+// is one that does not exist.
+type document struct {
+	ref     *firestore.DocumentRef
+	held    held
+	version time.Time // its last update
+	now     time.Time // of the read, by Firestore's clock
+}
+
+// fields are what a token stores, alive for life from the write on.
+func (t Token) fields(state string, result []byte, life time.Duration) map[string]any {
+	return map[string]any{
+		"owner": t.owner, "fingerprint": []byte(t.fingerprint), "state": state, "result": result,
+		"life_ms": milliseconds(life), "expire_at": time.Now().Add(life + slack),
+	}
+}
+
+// change has step look at the token's document and write it. Where a write was
+// refused, because the document is not as believed, it reads and tries again.
+// The first belief costs no read: a new token's document does not exist, and
+// one that was written is as it was written.
+func (g *Firestore) change(ctx context.Context, verb string, token Token, step func(context.Context, *document) error) error {
+	client, err := g.conn.Client()
+	if err != nil {
+		return fmt.Errorf("idempotency %s in Firestore: %w", verb, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	doc := &document{ref: client.Collection(g.collection).Doc(token.key.hash()), version: token.version}
+	if !token.version.IsZero() {
+		doc.held = held{owner: token.owner, fingerprint: token.fingerprint}
+	}
+	for try := range tries {
+		if err = step(ctx, doc); !refused(err) {
+			break
+		}
+		if status.Code(err) == codes.Aborted {
+			_ = gax.Sleep(ctx, rand.N(20*time.Millisecond<<try)) // read fails if ctx is done
+		}
+		if readErr := doc.read(ctx); readErr != nil {
+			err = readErr
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case refused(err) || firestoreconn.IsUnavailable(err):
+		return fmt.Errorf("idempotency %s in Firestore: %w: %w", verb, ErrUnavailable, err)
+	default:
+		return fmt.Errorf("idempotency %s in Firestore: %w", verb, err)
+	}
+}
+
+// refused tells whether a write was not made because the document is not as
+// believed, or was written by others at the same time.
+func refused(err error) bool {
+	switch status.Code(err) {
+	case codes.AlreadyExists, codes.NotFound, codes.FailedPrecondition, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+func (d *document) live() bool { return d.held.live(d.now) }
+
+func (d *document) read(ctx context.Context) error {
+	snapshot, err := d.ref.Get(ctx)
+	switch {
+	case snapshot != nil && !snapshot.Exists(): // without a snapshot it is the database that was not found
+		d.held, d.version = held{}, time.Time{}
+		return nil
+	case err != nil:
+		return err
+	}
+	var stored struct {
+		Owner       string `firestore:"owner"`
+		Fingerprint []byte `firestore:"fingerprint"` // any bytes; a string would have to be UTF-8
+		State       string `firestore:"state"`
+		Result      []byte `firestore:"result"`
+		Life        int64  `firestore:"life_ms"`
+	}
+	if err := snapshot.DataTo(&stored); err != nil {
+		return errors.Join(errDocument, err)
+	}
+	d.version, d.now = snapshot.UpdateTime, snapshot.ReadTime
+	d.held = held{
+		owner: stored.Owner, fingerprint: string(stored.Fingerprint), done: stored.State == "done", result: stored.Result,
+		ends: d.version.Add(time.Duration(stored.Life) * time.Millisecond),
+	}
+	return nil
+}
+
+// errDocument: somebody else writes into the collection.
+var errDocument = errors.New("unreadable document")
+
+// write puts the document in place of what it is believed to be.
+func (d *document) write(ctx context.Context, fields map[string]any) error {
+	var (
+		result *firestore.WriteResult
+		err    error
+	)
+	if d.version.IsZero() {
+		result, err = d.ref.Create(ctx, fields)
+	} else {
+		result, err = d.ref.Update(ctx, firestoreconn.Updates(fields), firestore.LastUpdateTime(d.version))
+	}
+	if err != nil {
+		return err
+	}
+	d.version = result.UpdateTime
+	return nil
+}
+
+func (d *document) remove(ctx context.Context) error {
+	_, err := d.ref.Delete(ctx, firestore.LastUpdateTime(d.version))
+	return err
+}
