@@ -50,7 +50,7 @@ func (w *World) document() *policy.Document {
 		respond = policy.Async
 	}
 	return &policy.Document{
-		Targets: map[string]*policy.Target{"work": {Name: "work", URL: "https://work.example/", Timeout: time.Minute, Immediate: true}},
+		Targets: map[string]*policy.Target{"work": {Name: "work", URL: "https://work.example/", Timeout: max(time.Minute, min(10*w.Mean, 25*time.Minute)), Immediate: true}},
 		Lanes: []*policy.Lane{{
 			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
 			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,

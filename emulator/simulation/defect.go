@@ -9,12 +9,8 @@ const (
 	SuccessorSkipped Defect = "successor before ack"
 	// CreateSkipped: an ingest's CreateTask creates nothing.
 	CreateSkipped Defect = "task before acknowledgement"
-	// NamesCollide: task names leave out the snooze count.
-	NamesCollide Defect = "snooze count in the task's name"
 	// RefusalGuessed: an ambiguous CreateTask is taken for a refused one, and the place given up at once.
 	RefusalGuessed Defect = "ambiguous is not refused"
-	// AgeFromReply: ingest's clock stands still while reserve is under way, so that age counts from its reply.
-	AgeFromReply Defect = "age from the first send"
 	// RenewSkipped: renewals are answered without a script.
 	RenewSkipped Defect = "lease is renewed"
 	// ConfirmSkipped: confirm is answered true without a script.
@@ -23,8 +19,6 @@ const (
 	LookSkipped Defect = "void only after a look"
 	// BusyDropped: a delivery whose ticket runs elsewhere is answered 200 bare.
 	BusyDropped Defect = "successor for a running duplicate"
-	// SupersededDropped: adoption answers 200 on the mapping alone, without a task.
-	SupersededDropped Defect = "adopted task before ack"
 	// OwnerShared: all deliveries of an instance share one nonce.
 	OwnerShared Defect = "owner per delivery"
 	// NoDriving: no head is ever fetched.
@@ -32,3 +26,8 @@ const (
 )
 
 func (w *World) has(d Defect) bool { return w.defects[d] }
+
+// Defects are all of them.
+var Defects = []Defect{
+	SuccessorSkipped, CreateSkipped, RefusalGuessed, RenewSkipped, ConfirmSkipped, LookSkipped, BusyDropped, OwnerShared, NoDriving,
+}

@@ -21,14 +21,25 @@ func newDice(seed uint64) *dice { return &dice{seed: seed, drawn: map[uint64]uin
 // roll is the numbers of one decision.
 type roll struct{ id, state uint64 }
 
-func (d *dice) roll(decision, about string) roll {
+func (d *dice) hash(decision, about string) uint64 {
 	h := uint64(14695981039346656037) ^ d.seed
-	for _, text := range []string{decision, about} {
+	for _, text := range [...]string{decision, about} {
 		for i := range len(text) {
 			h = (h ^ uint64(text[i])) * 1099511628211
 		}
 		h = (h ^ 0xff) * 1099511628211
 	}
+	return h
+}
+
+// at is a roll that depends on the virtual time instead of on how often it was drawn.
+func (d *dice) at(decision, about string) roll {
+	id := mix(d.hash(decision, about) + uint64(time.Now().UnixNano()))
+	return roll{id, id}
+}
+
+func (d *dice) roll(decision, about string) roll {
+	h := d.hash(decision, about)
 	d.mu.Lock()
 	d.drawn[h]++
 	n := d.drawn[h]

@@ -29,7 +29,7 @@ type instance struct {
 	executor *executor.Executor
 
 	mu     sync.Mutex
-	paused time.Time
+	paused time.Time // until then
 }
 
 // boot starts an instance; w.mu is held, or the world is not running yet.
@@ -73,8 +73,9 @@ func (records) Lookup(context.Context, string, string) (slot.Record, bool, error
 	return slot.Record{}, false, nil
 }
 
-// alive ends the goroutine of a dead instance, and holds that of a paused one.
-func (in *instance) alive() {
+// alive ends the goroutine of a dead instance, and holds that of a paused one. When a pause ends, each goes on at an instant of
+// its own.
+func (in *instance) alive(about string) {
 	for {
 		if in.dead.Load() {
 			runtime.Goexit()
@@ -83,7 +84,8 @@ func (in *instance) alive() {
 		if wait <= 0 {
 			return
 		}
-		time.Sleep(wait)
+		r := in.world.dice.roll("goes on", about)
+		time.Sleep(wait + r.span(0, 2*time.Millisecond))
 	}
 }
 
@@ -93,19 +95,22 @@ func (in *instance) pause() time.Duration {
 	return time.Until(in.paused)
 }
 
+// recovers is how long an instance works between two pauses, at least: one that hardly works at all would be replaced.
+const recovers = 20 * time.Second
+
 // trouble may crash or pause the instance at an arrow.
 func (in *instance) trouble(about string) {
 	w, f := in.world, in.world.faults()
 	if w.strike("crash "+in.name, about, f.Crash) {
 		in.crash()
 	}
-	if w.strike("pause "+in.name, about, f.Pause) {
+	if in.pause() < -recovers && w.strike("pause "+in.name, about, f.Pause) {
 		r := w.dice.roll("pause for", in.name)
 		in.mu.Lock()
 		in.paused = time.Now().Add(r.span(time.Second, 8*w.Lease))
 		in.mu.Unlock()
 	}
-	in.alive()
+	in.alive(about)
 }
 
 // crash ends the instance and boots another in its place.
@@ -155,16 +160,14 @@ func pass(ctx context.Context, d time.Duration) error {
 // Now returns the virtual time.
 func (in *instance) Now() time.Time { return time.Now() }
 
-// After fires once d has passed and the instance stands still no more.
+// After fires once d has passed and the instance stands still no more. It never fires at once: where a wake-up is there too, a
+// select would choose between them at random.
 func (in *instance) After(d time.Duration) (<-chan time.Time, func()) {
 	fired := make(chan time.Time, 1)
-	if d <= 0 {
-		fired <- time.Now()
-		return fired, func() {}
-	}
-	timer := time.AfterFunc(d, func() {
+	r := in.world.dice.at("timer", in.name)
+	timer := time.AfterFunc(max(d, 1), func() {
 		if wait := in.pause(); wait > 0 && !in.dead.Load() {
-			time.Sleep(wait)
+			time.Sleep(wait + r.span(0, 2*time.Millisecond))
 		}
 		fired <- time.Now()
 	})
@@ -192,9 +195,9 @@ func (in *instance) Nonce() string {
 	return r.nonce()[:26]
 }
 
-// Jitter draws.
+// Jitter depends on the instant alone: waiters that a wake-up reaches together draw the same, in whichever order.
 func (in *instance) Jitter(spread float64) float64 {
-	r := in.world.dice.roll("jitter", in.name)
+	r := in.world.dice.at("jitter", in.name)
 	return 1 + spread*(2*r.float()-1)
 }
 

@@ -22,9 +22,11 @@ type oracle struct {
 	runs       int
 	queued     int
 	work       time.Duration
+	took       []time.Duration
 	first      time.Time
 	last       time.Time
 	idle       time.Duration
+	idles      []time.Duration
 	pending    int // acknowledged and not terminal
 }
 
@@ -195,8 +197,9 @@ func (o *oracle) grant(b *laneBook, l slot.Lane, id string, g slot.Grant, now in
 	}
 	o.exclusion(b, l, g, now)
 	o.sequence(b, id, g, now)
+	possible := max(t.ready, b.event, t.expiry, b.gate(l, o.world.Change != nil))
 	o.pace(b, l, now)
-	possible := max(t.ready, b.event, t.expiry, b.tat-int64(l.Burst)*l.Spacing.Milliseconds())
+	o.idles = append(o.idles, time.Duration(max(0, now-possible))*time.Millisecond)
 	if idle := time.Duration(now-possible) * time.Millisecond; idle > o.idle {
 		o.idle = idle
 		o.world.note(b.key, "longest idle so far: %v", idle)
@@ -236,6 +239,14 @@ func (o *oracle) sequence(b *laneBook, id string, g slot.Grant, now int64) {
 			o.violate(b.key, "I2: %s starts before %s, which was acknowledged before it arrived", label(id), label(a.id))
 		}
 	}
+}
+
+// gate is from when pace allows the next grant. Where the policy changes only the last grant tells.
+func (b *laneBook) gate(l slot.Lane, changes bool) int64 {
+	if changes {
+		return b.last + l.Spacing.Milliseconds()
+	}
+	return b.tat - int64(l.Burst-1)*l.Spacing.Milliseconds()
 }
 
 func (o *oracle) pace(b *laneBook, l slot.Lane, now int64) {
@@ -339,6 +350,7 @@ func (o *oracle) ran(in *instance, req target.Request, takes time.Duration) {
 	defer o.mu.Unlock()
 	o.runs++
 	o.work += takes
+	o.took = append(o.took, takes)
 	o.request(req.Key, req.ID).runs++
 	o.world.note(req.Key, "%s calls the target for %s, fence %s", in.name, label(req.ID), short(req.Fence))
 }
@@ -428,7 +440,7 @@ func (w *World) result() Result {
 	}
 	return Result{
 		Scenario: w.Scenario, Violations: slices.Clone(o.violations), Requests: acked, Queued: o.queued, Runs: o.runs,
-		Dispatches: stats.Dispatches, Tasks: stats.Created, Makespan: o.last.Sub(w.start), Work: o.work, Idle: o.idle,
+		Dispatches: stats.Dispatches, Tasks: stats.Created, Makespan: o.last.Sub(w.start), Took: slices.Clone(o.took), Idle: o.idle, Idles: slices.Sorted(slices.Values(o.idles)),
 		Calls: w.counts, struck: w.struck, lines: w.lines,
 	}
 }

@@ -16,8 +16,8 @@ type Faults struct {
 	// seconds later (a ghost); or all of Redis stalls for up to 4 s.
 	LostCall, LostReply, Ghost, Stall float64
 	// Queue faults: CreateTask refused for certain; failed before or after it was performed; landing up to 25 s after its caller
-	// gave up. GetTask and GetQueue failed.
-	Refuse, CreateLost, CreateReplyLost, CreateLate, ReadFails float64
+	// gave up. GetTask and GetQueue failed; GetTask does not see a task that is younger than 1.5 s.
+	Refuse, CreateLost, CreateReplyLost, CreateLate, ReadFails, ReadStale float64
 	// Delivery faults: late by 30 to 180 s, twice (at once or up to 3 minutes later), answered but the answer lost.
 	Late, Duplicate, AnswerLost float64
 	// Instance faults, at any arrow: the instance dies; it stands still for up to 8 leases.
@@ -38,6 +38,8 @@ type Scenario struct {
 	Spacing     time.Duration
 	Lease       time.Duration
 	Handler     Span
+	// Mean, when set, makes handler times exponential with this mean.
+	Mean time.Duration
 	// Requests is how many are submitted, over Lanes lanes; Gap is the time between two submissions, 0 for all at once.
 	Requests, Lanes int
 	Gap             Span
@@ -103,7 +105,7 @@ func Draw(seed uint64) Scenario {
 	case 2:
 		s.Faults = Faults{Pause: 0.05, Ghost: 0.03, Duplicate: 0.2, ClientTwice: 0.2}
 	case 3:
-		s.Faults = Faults{Refuse: 0.1, CreateLost: 0.1, CreateReplyLost: 0.1, CreateLate: 0.1, ReadFails: 0.1, ClientTwice: 0.3}
+		s.Faults = Faults{Refuse: 0.1, CreateLost: 0.1, CreateReplyLost: 0.1, CreateLate: 0.1, ReadFails: 0.1, ReadStale: 0.5, ClientTwice: 0.3}
 	}
 	return s
 }
@@ -112,7 +114,7 @@ func Draw(seed uint64) Scenario {
 func storm(w float64) Faults {
 	return Faults{
 		LostCall: 0.02 * w, LostReply: 0.04 * w, Ghost: 0.01 * w, Stall: 0.002 * w,
-		Refuse: 0.03 * w, CreateLost: 0.03 * w, CreateReplyLost: 0.04 * w, CreateLate: 0.03 * w, ReadFails: 0.03 * w,
+		Refuse: 0.03 * w, CreateLost: 0.03 * w, CreateReplyLost: 0.04 * w, CreateLate: 0.03 * w, ReadFails: 0.03 * w, ReadStale: 0.3 * w,
 		Late: 0.01 * w, Duplicate: 0.06 * w, AnswerLost: 0.03 * w, Crash: 0.006 * w, Pause: 0.01 * w,
 		ClientLost: 0.05 * w, ClientTwice: 0.1 * w, TargetRetry: 0.05 * w, TargetLater: 0.02 * w, TargetFinal: 0.01 * w, WakeLost: 0.05 * w,
 	}

@@ -24,7 +24,6 @@ type slots struct{ in *instance }
 func script[T any](s *slots, ctx context.Context, op, about string, exec func() (T, error)) (answer T, err error) {
 	w, in := s.in.world, s.in
 	about = op + " " + about
-	in.trouble(about)
 	w.count(op)
 	r := w.dice.roll("latency", about)
 	f := w.faults()
@@ -32,6 +31,7 @@ func script[T any](s *slots, ctx context.Context, op, about string, exec func() 
 		if err := pass(ctx, r.span(80*time.Microsecond, 300*time.Microsecond)); err != nil {
 			return answer, err
 		}
+		in.trouble(about)
 		lost := w.strike("lost call", about, f.LostCall)
 		late := time.Duration(0)
 		if w.strike("ghost", about, f.Ghost) {
@@ -53,14 +53,14 @@ func script[T any](s *slots, ctx context.Context, op, about string, exec func() 
 			in.trouble("after " + about)
 			if !w.strike("lost reply", about, f.LostReply) {
 				perr := pass(ctx, r.span(80*time.Microsecond, 300*time.Microsecond))
-				in.alive()
+				in.alive(about)
 				return answer, errors.Join(err, perr)
 			}
 		}
 		if err := pass(ctx, timeout+r.span(0, time.Second)); err != nil {
 			return answer, err
 		}
-		in.alive()
+		in.alive(about)
 		if late > 0 {
 			break // the caller gives up: what it sent runs later
 		}
@@ -119,6 +119,7 @@ type (
 
 func (s *slots) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (int64, bool, error) {
 	if s.in.world.has(RenewSkipped) {
+		s.in.alive("renew " + g.Owner)
 		return g.Expiry, true, nil
 	}
 	r, err := script(s, ctx, "renew", g.Owner, func() (r renewal, err error) {
@@ -134,6 +135,7 @@ func (s *slots) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (int64, bo
 
 func (s *slots) Confirm(ctx context.Context, l slot.Lane, requestID string, ticket, incarnation int64) (bool, error) {
 	if s.in.world.has(ConfirmSkipped) {
+		s.in.alive("confirm " + requestID)
 		return true, nil
 	}
 	return script(s, ctx, "confirm", requestID+" "+s.in.name, func() (bool, error) {

@@ -17,20 +17,24 @@ type service struct{ in *instance }
 var (
 	errRefused = status.Error(codes.ResourceExhausted, "simulated: refused")
 	errNoQueue = status.Error(codes.NotFound, "simulated: the queue does not exist")
+	errNoTask  = status.Error(codes.NotFound, "simulated: the read does not see the task yet")
 	errBroken  = status.Error(codes.Unavailable, "simulated: connection broken")
 )
+
+// staleness is how old a task may be that a read does not see: less than the margin of the confirm deadline.
+const staleness = 1500 * time.Millisecond
 
 // CreateTask is cloudtasks.Client's.
 func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRequest, _ ...gax.CallOption) (*cloudtaskspb.Task, error) {
 	w, about := s.in.world, "create "+req.GetTask().GetName()[len(queueName)+7:][:12]
-	s.in.trouble(about)
-	if s.skipped() {
-		return req.GetTask(), nil
-	}
 	w.count("create")
 	r, f := w.dice.roll("queue latency", about), w.faults()
 	if err := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); err != nil {
 		return nil, status.FromContextError(err).Err()
+	}
+	s.in.trouble(about)
+	if s.skipped() {
+		return req.GetTask(), nil
 	}
 	switch {
 	case w.strike("create refused", about, f.Refuse):
@@ -40,7 +44,7 @@ func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRe
 	case w.strike("create late", about, f.CreateLate):
 		time.AfterFunc(r.span(time.Second, 25*time.Second), func() { _, _ = w.queue.create(proto.CloneOf(req)) })
 		<-ctx.Done()
-		s.in.alive()
+		s.in.alive(about)
 		return nil, s.ambiguous(status.FromContextError(ctx.Err()).Err())
 	}
 	task, err := w.queue.create(req)
@@ -51,7 +55,7 @@ func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRe
 	if perr := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); perr != nil {
 		return nil, s.ambiguous(status.FromContextError(perr).Err())
 	}
-	s.in.alive()
+	s.in.alive(about)
 	return task, err
 }
 
@@ -86,11 +90,14 @@ func (s *service) GetTask(ctx context.Context, req *cloudtaskspb.GetTaskRequest,
 	w.queue.mu.Lock()
 	task, err := w.queue.engine.GetTask(time.Now(), req.GetName(), req.GetResponseView())
 	w.queue.mu.Unlock()
+	if err == nil && time.Since(task.GetCreateTime().AsTime()) < staleness && w.strike("stale read", about, w.faults().ReadStale) {
+		task, err = nil, errNoTask
+	}
 	r := w.dice.roll("queue latency", about)
 	if perr := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); perr != nil {
 		return nil, status.FromContextError(perr).Err()
 	}
-	s.in.alive()
+	s.in.alive(about)
 	return task, err
 }
 
@@ -103,11 +110,11 @@ func (s *service) GetQueue(ctx context.Context, _ *cloudtaskspb.GetQueueRequest,
 }
 
 func (s *service) read(ctx context.Context, about string) error {
-	s.in.trouble(about)
 	r := s.in.world.dice.roll("queue latency", about)
 	if err := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); err != nil {
 		return status.FromContextError(err).Err()
 	}
+	s.in.trouble(about)
 	if s.in.world.strike("read fails", about, s.in.world.faults().ReadFails) {
 		return errBroken
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -18,12 +19,14 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 	t.in.trouble("call " + about)
 	r, f := w.dice.roll("handler", about), w.faults()
 	w.mu.Lock()
-	handler := w.Handler
+	takes := r.span(w.Handler.Low, w.Handler.High)
+	if w.Mean > 0 {
+		takes = time.Duration(-math.Log(1-r.float()) * float64(w.Mean))
+	}
 	w.mu.Unlock()
-	takes := r.span(handler.Low, handler.High)
 	w.oracle.ran(t.in, req, takes)
 	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {
-		t.in.alive()
+		t.in.alive(about)
 		reason := target.ReasonCanceled
 		if errors.Is(err, target.ErrLeaseLost) {
 			reason = target.ReasonLeaseLost

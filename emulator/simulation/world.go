@@ -55,10 +55,12 @@ type Result struct {
 	Dispatches, Tasks      int64
 	// Makespan is from the first submission to the last end.
 	Makespan time.Duration
-	// Work is the sum of all handler times.
-	Work time.Duration
-	// Idle are the longest times that a lane stood with a runnable head.
+	// Took are the handler times, in the order of the runs.
+	Took []time.Duration
+	// Idle is the longest time that a lane stood with a runnable head, Idles are all such times, one for each grant, ascending.
 	Idle  time.Duration
+	Idles []time.Duration
+	// Calls counts scripts, queue calls and what the executor counts.
 	Calls map[string]int
 
 	struck []strike
@@ -102,6 +104,20 @@ func newWorld(s Scenario) *World {
 		w.executors = append(w.executors, w.boot("executor"))
 	}
 	return w
+}
+
+// Ideal is the least makespan that pace, concurrency and order allow these runs on one lane that all requests reach at once.
+func (r Result) Ideal() (end time.Duration) {
+	var start, tat time.Duration
+	free := make([]time.Duration, r.Scenario.Concurrency)
+	for _, took := range r.Took {
+		slices.Sort(free)
+		start = max(start, free[0], tat-time.Duration(r.Scenario.Burst-1)*r.Scenario.Spacing)
+		tat = max(tat, start) + r.Scenario.Spacing
+		free[0] = start + took
+		end = max(end, free[0])
+	}
+	return end
 }
 
 func orElse[T comparable](v, other T) T {

@@ -223,11 +223,12 @@ local function slot(at)
   local from = math.max(now, notBefore(e))
   return math.ceil(math.max(from, math.max(from, arrival()) + (at - burst + 1) * spacing, from + at * learned()))
 end
--- The schedule of a task: a safety net, distinct for every rank, erring late.
-local function backstop(t, at)
+-- The schedule of a task: a safety net, distinct for every rank, erring late. Who snoozes behind an unconfirmed head has seen
+-- it stand, so it may be a hole until its deadline; to an arrival it is new, and its task on the way.
+local function backstop(t, at, snoozing)
   local h, e = headEntry()
   local base = math.max(now, gate(), notBefore(e))
-  if e and e.p > 0 and h ~= t then base = math.max(base, e.p) end
+  if snoozing and e and e.p > 0 and h ~= t then base = math.max(base, e.p) end
   if running() >= n then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
     local run = first and entry(tonumber(first))

@@ -114,7 +114,7 @@ if not reason then
   local est = slot(before)
   local step = math.max(spacing, interval(), 1)
   if not overdue and (left <= 0 or est - now > left or before >= n + math.min(math.floor(inline / step), 32)) then
-    return snooze(math.max(backstop(x, before), now + 1000), 'rank')
+    return snooze(math.max(backstop(x, before, true), now + 1000), 'rank')
   end
   if not free then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

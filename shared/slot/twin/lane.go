@@ -179,11 +179,11 @@ func (c *call) slot(at int64) int64 {
 	return int64(math.Ceil(max(float64(from), float64(paced), float64(from)+float64(at)*c.learned())))
 }
 
-// backstop is the schedule for the task of t at rank at.
-func (c *call) backstop(t, at int64) int64 {
+// backstop is the schedule for the task of t at rank at, for one that snoozes or a new one.
+func (c *call) backstop(t, at int64, snoozing bool) int64 {
 	h, e := c.head()
 	base := max(c.now, c.gate(), c.notBefore(e))
-	if e != nil && e.p > 0 && h != t {
+	if snoozing && e != nil && e.p > 0 && h != t {
 		base = max(base, e.p)
 	}
 	if c.running() >= c.n {
@@ -267,6 +267,7 @@ func (c *call) resolve(t int64) {
 
 func (c *call) voidTicket(t int64) {
 	c.resolve(t)
+	c.s.prev = 0
 	c.s.prev = 0
 	c.v[t] = true
 	c.wake()

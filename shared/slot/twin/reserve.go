@@ -119,7 +119,7 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 		return c.granted(t, e, req.Owner)
 	}
 	c.q[t] = e
-	e.due = max(c.now, c.backstop(t, waiting))
+	e.due = max(c.now, c.backstop(t, waiting, false))
 	c.extendForTask()
 	r.end = c.s.end
 	c.save()

@@ -55,16 +55,22 @@ const (
 	VoidedIsUnknown Rule = "voided ticket is unknown"
 	// MissingLooksTwice: a missing head needs two looks.
 	MissingLooksTwice Rule = "missing looks twice"
-	// MissingConfirmedOnly: only a confirmed, unleased, unchanged head is missing.
+	// MissingUnchanged: only a confirmed, unleased, unchanged head is missing.
 	MissingUnchanged Rule = "missing needs an unchanged head"
 	// ResendOfGrant: a resend of a reserve that granted is told the grant again.
 	ResendOfGrant Rule = "resend of a grant"
 	// ResendOfRetry: a resend of a finish that retried changes nothing.
 	ResendOfRetry Rule = "resend of a retry"
-	// ResendOfReserve: a resend of a reserve takes no second ticket.
-	ResendOfReserve Rule = "resend of a reserve"
 	// OneKick: at most one kick is under way.
 	OneKick Rule = "one kick per lane"
 	// OneClaim: at most one waiter drives an overdue head.
 	OneClaim Rule = "one claim per head"
 )
+
+// Rules are all of them.
+var Rules = []Rule{
+	NoOvertaking, LiveBelowConcurrency, Pace, PaceOfTakeovers, HeadFirst, LapsedWaits, RetryKeepsPlace, FenceGrows, FenceAtFinish,
+	OwnerOfDelivery, TerminalStays, NeverRevive, RenewChecksFence, FastTicketUnconfirmed, RetryRearms, StartConfirms,
+	VoidUnconfirmedOnly, VoidPastDeadline, VoidNotLeased, ConfirmGuards, DuplicateUnconfirmed, SnoozeCounts, RetryCounts,
+	VoidedIsUnknown, MissingLooksTwice, MissingUnchanged, ResendOfGrant, ResendOfRetry, OneKick, OneClaim,
+}

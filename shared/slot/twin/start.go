@@ -141,7 +141,7 @@ func (s *start) decide() slot.Started {
 		step := max(float64(s.spacing), s.interval(), 1)
 		most := float64(s.n) + min(math.Floor(float64(ms(slot.InlineWait))/step), 32)
 		if !overdue && (s.left <= 0 || est-s.now > s.left || float64(before) >= most) {
-			return s.snooze(max(s.backstop(s.x, before), s.now+1000), "rank")
+			return s.snooze(max(s.backstop(s.x, before, true), s.now+1000), "rank")
 		}
 		switch {
 		case !free:
