@@ -180,6 +180,7 @@ func (r *reply) int(name string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		r.err = errors.Join(r.err, fmt.Errorf("%w: field %s is no integer", ErrReply, name))
+		return 0
 	}
 	return n
 }
