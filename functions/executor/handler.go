@@ -55,7 +55,8 @@ func (e *Executor) serve(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return refuse(ctx, log, err)
 	}
-	return e.Deliver(logging.WithContext(ctx, log.With(logging.Lane, env.Key, logging.Ticket, env.Ticket, logging.Request, env.ID)), env)
+	// Not the ticket: what is logged may be about another one, that this delivery drives.
+	return e.Deliver(logging.WithContext(ctx, log.With(logging.Lane, env.Key)), env)
 }
 
 // refuse decides about an envelope that cannot be used: a wrong MAC and a newer version keep their task, since a key mistake or

@@ -195,7 +195,7 @@ func (r *Runner) log(ctx context.Context, a Attempt, f slot.Finished, result tar
 		level = slog.LevelWarn
 	}
 	logging.FromContext(ctx).Log(ctx, level, "attempt ended",
-		logging.Lane, a.Lane.Slot.Key, logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
+		logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
 		logging.Attempt, a.Grant.Attempt, logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
 		"reason", result.Reason, "error", result.Err)
 }
