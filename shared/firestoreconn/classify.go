@@ -10,8 +10,10 @@ import (
 )
 
 // away are the codes by which Firestore, or the way to it, says that it cannot
-// serve now. Aborted is contention on one document that outlasted all tries.
-var away = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Internal}
+// serve now.
+var away = []codes.Code{
+	codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal, codes.Aborted,
+}
 
 // IsUnavailable reports whether err, from a call of Firestore, means that it
 // cannot serve now: there is no connection, no answer in time (the deadline of
@@ -23,5 +25,5 @@ func IsUnavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	return errors.Is(err, context.DeadlineExceeded) || slices.Contains(away, status.Code(err))
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrContended) || slices.Contains(away, status.Code(err))
 }

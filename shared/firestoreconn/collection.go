@@ -1,7 +1,5 @@
 package firestoreconn
 
-import "cloud.google.com/go/firestore"
-
 // Collection declares what a collection needs of the database beside its
 // documents, for the infrastructure to create and a test to compare with.
 type Collection struct {
@@ -26,15 +24,4 @@ type Index []Field
 type Field struct {
 	Path       string
 	Descending bool
-}
-
-// Updates are the fields of a whole document as the update that overwrites
-// one: unlike Set, an update can be made conditional on the document's last
-// change. A field that is not in the map stays.
-func Updates(document map[string]any) []firestore.Update {
-	updates := make([]firestore.Update, 0, len(document))
-	for path, value := range document {
-		updates = append(updates, firestore.Update{Path: path, Value: value})
-	}
-	return updates
 }

@@ -4,28 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"cloud.google.com/go/firestore"
-	"github.com/googleapis/gax-go/v2"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/seriatim/seriatim/shared/firestoreconn"
 )
-
-// tries bounds the compare-and-sets of one call. A failed one means that
-// another caller's succeeded, or that Firestore saw contention: most calls need
-// one, those that meet another on the same key two.
-const tries = 6
 
 // slack is how long a document outlives its life, for an instance whose clock
 // is ahead: only the deletion of what has expired goes by the instance's clock.
 const slack = time.Hour
 
-// document is a key's document as a call believes it to be. The zero version
-// is one that does not exist.
+// document is a key's document as a call believes it to be. One with a zero
+// version does not exist.
 type document struct {
 	ref     *firestore.DocumentRef
 	held    held
@@ -41,10 +32,9 @@ func (t Token) fields(state string, result []byte, life time.Duration) map[strin
 	}
 }
 
-// change has step look at the token's document and write it. Where a write was
-// refused, because the document is not as believed, it reads and tries again.
-// The first belief costs no read: a new token's document does not exist, and
-// one that was written is as it was written.
+// change has step look at the token's document and write it. The first belief
+// costs no read: a new token's document does not exist, and one that was
+// written is as it was written.
 func (g *Firestore) change(ctx context.Context, verb string, token Token, step func(context.Context, *document) error) error {
 	client, err := g.conn.Client()
 	if err != nil {
@@ -56,48 +46,34 @@ func (g *Firestore) change(ctx context.Context, verb string, token Token, step f
 	if !token.version.IsZero() {
 		doc.held = held{owner: token.owner, fingerprint: token.fingerprint}
 	}
-	for try := range tries {
-		if err = step(ctx, doc); !refused(err) {
-			break
+	err = firestoreconn.Swap(ctx, func(try int) error {
+		if try > 0 {
+			if err := doc.read(ctx); err != nil {
+				return err
+			}
 		}
-		if status.Code(err) == codes.Aborted {
-			_ = gax.Sleep(ctx, rand.N(20*time.Millisecond<<try)) // read fails if ctx is done
-		}
-		if readErr := doc.read(ctx); readErr != nil {
-			err = readErr
-			break
-		}
-	}
+		return step(ctx, doc)
+	})
 	switch {
 	case err == nil:
 		return nil
-	case refused(err) || firestoreconn.IsUnavailable(err):
+	case firestoreconn.IsUnavailable(err):
 		return fmt.Errorf("idempotency %s in Firestore: %w: %w", verb, ErrUnavailable, err)
 	default:
 		return fmt.Errorf("idempotency %s in Firestore: %w", verb, err)
 	}
 }
 
-// refused tells whether a write was not made because the document is not as
-// believed, or was written by others at the same time.
-func refused(err error) bool {
-	switch status.Code(err) {
-	case codes.AlreadyExists, codes.NotFound, codes.FailedPrecondition, codes.Aborted:
-		return true
-	}
-	return false
-}
-
 func (d *document) live() bool { return d.held.live(d.now) }
 
 func (d *document) read(ctx context.Context) error {
-	snapshot, err := d.ref.Get(ctx)
-	switch {
-	case snapshot != nil && !snapshot.Exists(): // without a snapshot it is the database that was not found
+	snapshot, err := firestoreconn.Read(ctx, d.ref)
+	if err != nil {
+		return err
+	}
+	if snapshot == nil {
 		d.held, d.version = held{}, time.Time{}
 		return nil
-	case err != nil:
-		return err
 	}
 	var stored struct {
 		Owner       string `firestore:"owner"`
@@ -107,7 +83,7 @@ func (d *document) read(ctx context.Context) error {
 		Life        int64  `firestore:"life_ms"`
 	}
 	if err := snapshot.DataTo(&stored); err != nil {
-		return errors.Join(errDocument, err)
+		return fmt.Errorf("%w %s: %w", errDocument, d.ref.ID, err)
 	}
 	d.version, d.now = snapshot.UpdateTime, snapshot.ReadTime
 	d.held = held{
@@ -122,19 +98,11 @@ var errDocument = errors.New("unreadable document")
 
 // write puts the document in place of what it is believed to be.
 func (d *document) write(ctx context.Context, fields map[string]any) error {
-	var (
-		result *firestore.WriteResult
-		err    error
-	)
-	if d.version.IsZero() {
-		result, err = d.ref.Create(ctx, fields)
-	} else {
-		result, err = d.ref.Update(ctx, firestoreconn.Updates(fields), firestore.LastUpdateTime(d.version))
-	}
+	version, err := firestoreconn.Write(ctx, d.ref, d.version, fields)
 	if err != nil {
 		return err
 	}
-	d.version = result.UpdateTime
+	d.version = version
 	return nil
 }
 
