@@ -1,0 +1,107 @@
+# Other values than the defaults, up to the limits.
+
+mock_provider "google" {
+  source = "./tests/mocks"
+}
+mock_provider "archive" {}
+mock_provider "random" {
+  source = "./tests/mocks"
+}
+
+variables {
+  project_id  = "acme-prod"
+  region      = "europe-west1"
+  config_file = "tests/policies/policy.yaml"
+  invokers    = ["serviceAccount:shop@acme-shop.iam.gserviceaccount.com"]
+  target_secrets = {
+    SLOW_SECRET = { secret = "slow", version = "3" }
+  }
+}
+
+run "the_slowest_target" {
+  command = plan
+
+  variables {
+    config_file = "tests/policies/slowest.yaml"
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.executor.service_config[0].timeout_seconds == 1800 && google_cloudfunctions2_function.executor.service_config[0].timeout_seconds >= 10 + 1500 + 30
+    error_message = "The executor's timeout is not the longest dispatch deadline that Cloud Tasks allows."
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds == 1560
+    error_message = "Ingest's timeout is not that of the target and a minute."
+  }
+}
+
+run "timeouts_at_their_bounds" {
+  command = plan
+
+  variables {
+    executor = { timeout_seconds = 130 }
+    ingest   = { timeout_seconds = 150 }
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.executor.service_config[0].timeout_seconds == 130 && google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds == 150
+    error_message = "The timeouts are not those that were asked for."
+  }
+}
+
+run "a_static_address" {
+  command = plan
+
+  variables {
+    egress_addresses      = ["out-1"]
+    private_target_ranges = ["10.20.0.0/16"]
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.executor.service_config[0].direct_vpc_egress == "VPC_EGRESS_ALL_TRAFFIC" && google_cloudfunctions2_function.ingest.service_config[0].direct_vpc_egress == "VPC_EGRESS_ALL_TRAFFIC"
+    error_message = "Traffic does not leave through the subnet."
+  }
+
+  assert {
+    condition     = one(google_compute_router_nat.egress[0].nat_ips) == "projects/acme-prod/regions/europe-west1/addresses/out-1" && google_compute_router_nat.egress[0].nat_ip_allocate_option == "MANUAL_ONLY"
+    error_message = "The NAT does not use the reserved address."
+  }
+
+  assert {
+    condition     = google_compute_firewall.to_private_targets[0].priority < google_compute_firewall.to_nothing_else_private.priority
+    error_message = "The targets' private addresses stay closed."
+  }
+}
+
+run "a_rotation" {
+  command = plan
+
+  variables {
+    envelope_keys = ["b", "a"]
+  }
+
+  assert {
+    condition     = length(random_password.envelope_key) == 2
+    error_message = "Not both keys are there."
+  }
+}
+
+run "development" {
+  command = plan
+
+  variables {
+    protect = false
+    name    = "dev"
+  }
+
+  assert {
+    condition     = google_cloud_tasks_queue.this.deletion_policy == "DELETE" && !google_redis_instance.this.deletion_protection && google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_DISABLED"
+    error_message = "A development environment cannot be destroyed."
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.ingest.name == "dev-ingest" && google_firestore_database.this.name == "dev"
+    error_message = "A name does not begin with the prefix."
+  }
+}
