@@ -217,3 +217,29 @@ func TestBudget_realMemory(t *testing.T) {
 		}
 	}
 }
+
+// What has expired makes room again, at most an eighth of its life late.
+func TestBudget_frees(t *testing.T) {
+	t.Parallel()
+	for _, life := range []time.Duration{3 * time.Second, 10 * time.Second, time.Minute, 59 * time.Minute, MaxLife} {
+		t.Run(life.String(), func(t *testing.T) {
+			t.Parallel()
+			c := newClocked(t)
+			store := func(read string) string {
+				i := newInstance(c.rdb, read)
+				i.key.Read, i.p.MaxBytes = read, 5000
+				if v := i.join(t, 0); v.kind != lead {
+					return v.String()
+				}
+				return i.settle(t, settlement{kind: "value", body: make([]byte, 2000), times: Times{Fresh: life}})
+			}
+			expect(t, "first", store("a"), "OK")
+			expect(t, "second", store("b"), "FULL")
+			c.pass(life - time.Millisecond)
+			expect(t, "while the first lives", store("c"), "FULL")
+			c.pass(life/8 + 3*time.Second) // the marks of the others, too
+			expect(t, "third", store("d"), "OK")
+			expect(t, "fourth", store("e"), "FULL")
+		})
+	}
+}
