@@ -234,7 +234,12 @@ local function backstop(t, at, snoozing)
     local run = first and entry(tonumber(first))
     if run then base = math.max(base, now + math.min(now - run.started, 60000)) end
   end
-  return math.floor(base + at * math.max(1.02 * spacing, 2 * interval()) - lead())
+  -- A lane that keeps its pace learns the spacing as its interval: no reason to plan for twice as long. With burst 1 every
+  -- late start moves all later ones, so tasks lie 2 % apart more; a burst catches up.
+  local keeps = s.isi > 0 and learned() <= 1.05 * spacing
+  local slow = keeps and 0.02 * spacing or 2 * interval()
+  local step = burst > 1 and spacing or 1.02 * spacing
+  return math.floor(math.max(base + at * slow, math.max(base, arrival()) + (at - burst + 1) * step) - lead())
 end
 
 -- What a caller needs to know to go on with the head.

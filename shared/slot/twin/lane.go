@@ -191,8 +191,16 @@ func (c *call) backstop(t, at int64, snoozing bool) int64 {
 			base = max(base, c.now+min(c.now-c.q[first].started, 60000))
 		}
 	}
-	step := max(1.02*float64(c.spacing), 2*c.interval())
-	return int64(math.Floor(float64(base) + float64(at)*step - c.lead()))
+	spacing := float64(c.spacing)
+	slow, step := 2*c.interval(), 1.02*spacing
+	if c.s.isi > 0 && c.learned() <= 1.05*spacing {
+		slow = 0.02 * spacing
+	}
+	if c.burst > 1 {
+		step = spacing
+	}
+	paced := float64(max(base, c.arrival())) + float64(at-c.burst+1)*step
+	return int64(math.Floor(max(float64(base)+float64(at)*slow, paced) - c.lead()))
 }
 
 func (c *call) nextHead() slot.Head {
