@@ -1,0 +1,70 @@
+package twin
+
+import "math"
+
+func (c *call) arrival() int64 {
+	if c.s.granted == 0 {
+		return c.s.tat
+	}
+	return min(max(c.s.tat, c.s.granted+c.spacing), c.s.granted+c.burst*c.spacing)
+}
+
+func (c *call) gate() int64 { return c.arrival() - (c.burst-1)*c.spacing }
+
+func (c *call) notBefore(e *entry) int64 {
+	at := max(c.s.hold, c.gen.QuarantineUntil)
+	if e != nil {
+		at = max(at, e.nb)
+	}
+	return at
+}
+
+func (c *call) runAt(e *entry) int64 {
+	if c.without(Pace) {
+		return max(c.s.since, c.notBefore(e))
+	}
+	return max(c.gate(), c.s.since, c.notBefore(e))
+}
+
+func (c *call) learned() float64 { return float64(c.s.isi) / 1000 }
+
+func (c *call) interval() float64 {
+	if c.s.isi > 0 {
+		return c.learned()
+	}
+	return c.guess
+}
+
+func (c *call) lead() float64 { return min(3000, 16*max(float64(c.spacing), c.interval())) }
+
+// slot is the start told to a client at rank at.
+func (c *call) slot(at int64) int64 {
+	_, e := c.head()
+	from := max(c.now, c.notBefore(e))
+	paced := max(from, c.arrival()) + (at-c.burst+1)*c.spacing
+	return int64(math.Ceil(max(float64(from), float64(paced), float64(from)+float64(at)*c.learned())))
+}
+
+// backstop is the schedule for the task of t at rank at, for one that snoozes or a new one.
+func (c *call) backstop(t, at int64, snoozing bool) int64 {
+	h, e := c.head()
+	base := max(c.now, c.gate(), c.notBefore(e))
+	if snoozing && e != nil && e.p > 0 && h != t {
+		base = max(base, e.p)
+	}
+	if c.running() >= c.n {
+		if _, first := c.firstExpiry(); c.q[first] != nil {
+			base = max(base, c.now+min(c.now-c.q[first].started, 60000))
+		}
+	}
+	spacing := float64(c.spacing)
+	slow, step := 2*c.interval(), 1.02*spacing
+	if c.s.isi > 0 && c.learned() <= 1.05*spacing {
+		slow = 0.02 * spacing
+	}
+	if c.burst > 1 {
+		step = spacing
+	}
+	paced := float64(max(base, c.arrival())) + float64(at-c.burst+1)*step
+	return int64(math.Floor(max(float64(base)+float64(at)*slow, paced) - c.lead()))
+}
