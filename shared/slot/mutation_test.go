@@ -14,34 +14,36 @@ import (
 	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
 
-// mutations take a rule away. The prefix is that of the invariant which then breaks.
+// mutations take a rule away. breaks is the prefix of the invariant which then breaks, world the first one that noticed when
+// this was written: the search begins there, for speed alone.
 var mutations = map[string]struct {
 	edit   slottest.Edit
 	breaks string
+	world  uint64
 }{
-	"live leases are at most n":        {slottest.Edit{Old: "local free = running() < n and", New: "local free ="}, "I1"},
-	"fences grow":                      {slottest.Edit{Old: "set('fence', s.fence + 1)", New: ""}, "I1"},
-	"the owner is of one delivery":     {slottest.Edit{Old: "if e.owner == owner then return run() end", New: "do return run() end"}, "I1"},
-	"renew never revives":              {slottest.Edit{Old: "e and live(t) and e.fence", New: "e and e.fence"}, "I1"},
-	"finish checks the fence":          {slottest.Edit{Old: "if e.fence ~= fence then return answer('LOST') end", New: ""}, "I"},
-	"a lapsed lease is not resolved":   {slottest.Edit{Old: "  if h then return h end\n", New: ""}, "I2"},
-	"an arrival overtakes nobody":      {slottest.Edit{Old: "fast and not head() and", New: "fast and"}, "I2"},
-	"only the head starts":             {slottest.Edit{Old: "x == h and free", New: "free"}, "I2"},
-	"a retry keeps its place":          {slottest.Edit{Old: "redis.call('ZADD', L, 0, int(t))", New: "redis.call('ZREM', L, int(t))"}, "I"},
-	"start waits for the pace":         {slottest.Edit{Old: "and free and now >= runAt(e)", New: "and free"}, "I3"},
-	"reserve waits for the pace":       {slottest.Edit{Old: "now >= math.max(runAt(false), quarantine)", New: "true"}, "I3"},
-	"a burst of b is not one of b + 1": {slottest.Edit{Old: "arrival() - (burst - 1) * spacing", New: "arrival() - burst * spacing"}, "I3"},
-	"a confirmed ticket is not voided": {slottest.Edit{Old: "e.p == 0 or live(t)", New: "live(t)"}, "I4"},
-	"start confirms":                   {slottest.Edit{Old: "if e.p ~= 0 then\n  e.p = 0\n  put(x, e)\nend\nif s.miss", New: "if s.miss"}, "I4"},
-	"a snooze records k":               {slottest.Edit{Old: "e.k, e.due, e.here = math.max(e.k, k + 1),", New: "e.k, e.due, e.here = e.k,"}, "I4"},
-	"a retry records k":                {slottest.Edit{Old: "e.k = math.max(e.k, narg(8) + 1)", New: ""}, "I4"},
-	"a voided ticket is no proof":      {slottest.Edit{Old: "inc == s.inc and not voided(t)", New: "inc == s.inc"}, "I4"},
-	"a resent reserve is no duplicate": {slottest.Edit{Old: "if rec[4] == owner then", New: "if false then"}, "I7"},
-	"a resent run is the same run":     {slottest.Edit{Old: "if leased and e.owner == owner then", New: "if false then"}, "I7"},
-	"a resent retry is the same retry": {slottest.Edit{Old: "if e.lastfin == fence then", New: "if false then"}, "I7"},
-	"a resent kick is the same kick":   {slottest.Edit{Old: "if s.kickby == owner then", New: "if false then"}, "I7"},
-	"a resent claim is the same claim": {slottest.Edit{Old: "or s.claimby == owner then", New: "then"}, "I7"},
-	"a resent void is the same void":   {slottest.Edit{Old: "not absent and voided(t) and 'VOIDED' or 'KEPT'", New: "'KEPT'"}, "I7"},
+	"live leases are at most n":        {slottest.Edit{Old: "local free = running() < n and", New: "local free ="}, "I1", 5},
+	"fences grow":                      {slottest.Edit{Old: "set('fence', s.fence + 1)", New: ""}, "I1", 0},
+	"the owner is of one delivery":     {slottest.Edit{Old: "if e.owner == owner then return run() end", New: "do return run() end"}, "I1", 0},
+	"renew never revives":              {slottest.Edit{Old: "e and live(t) and e.fence", New: "e and e.fence"}, "I1", 5},
+	"finish checks the fence":          {slottest.Edit{Old: "if e.fence ~= fence then return answer('LOST') end", New: ""}, "I", 0},
+	"a lapsed lease is not resolved":   {slottest.Edit{Old: "  if h then return h end\n", New: ""}, "I2", 1},
+	"an arrival overtakes nobody":      {slottest.Edit{Old: "fast and not head() and", New: "fast and"}, "I2", 0},
+	"only the head starts":             {slottest.Edit{Old: "x == h and free", New: "free"}, "I2", 1},
+	"a retry keeps its place":          {slottest.Edit{Old: "redis.call('ZADD', L, 0, int(t))", New: "redis.call('ZREM', L, int(t))"}, "I", 1},
+	"start waits for the pace":         {slottest.Edit{Old: "and free and now >= runAt(e)", New: "and free"}, "I3", 12},
+	"reserve waits for the pace":       {slottest.Edit{Old: "now >= math.max(runAt(false), quarantine)", New: "true"}, "I3", 69},
+	"a burst of b is not one of b + 1": {slottest.Edit{Old: "arrival() - (burst - 1) * spacing", New: "arrival() - burst * spacing"}, "I3", 12},
+	"a confirmed ticket is not voided": {slottest.Edit{Old: "e.p == 0 or live(t)", New: "live(t)"}, "I4", 25},
+	"start confirms":                   {slottest.Edit{Old: "if e.p ~= 0 then\n  e.p = 0\n  put(x, e)\nend\nif s.miss", New: "if s.miss"}, "I4", 75},
+	"a snooze records k":               {slottest.Edit{Old: "e.k, e.due, e.here = math.max(e.k, k + 1),", New: "e.k, e.due, e.here = e.k,"}, "I4", 0},
+	"a retry records k":                {slottest.Edit{Old: "e.k = math.max(e.k, narg(8) + 1)", New: ""}, "I4", 13},
+	"a voided ticket is no proof":      {slottest.Edit{Old: "inc == s.inc and not voided(t)", New: "inc == s.inc"}, "I4", 32},
+	"a resent reserve is no duplicate": {slottest.Edit{Old: "if rec[4] == owner then", New: "if false then"}, "I7", 3},
+	"a resent run is the same run":     {slottest.Edit{Old: "if leased and e.owner == owner then", New: "if false then"}, "I7", 15},
+	"a resent retry is the same retry": {slottest.Edit{Old: "if e.lastfin == fence then", New: "if false then"}, "I7", 12},
+	"a resent kick is the same kick":   {slottest.Edit{Old: "if s.kickby == owner then", New: "if false then"}, "I7", 7},
+	"a resent claim is the same claim": {slottest.Edit{Old: "or s.claimby == owner then", New: "then"}, "I7", 5},
+	"a resent void is the same void":   {slottest.Edit{Old: "not absent and voided(t) and 'VOIDED' or 'KEPT'", New: "'KEPT'"}, "I7", 58},
 }
 
 // TestEveryRuleIsNeeded takes the rules of the scripts away, one by one: each time the world must notice, and say which
@@ -56,9 +58,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			if !strings.Contains(scripts, m.edit.Old) {
 				t.Fatalf("no script has %q any more", m.edit.Old)
 			}
-			for seed := range uint64(400) {
-				err := explore(t, rdb, seed, m.edit)
-				if err != nil {
+			for seed := m.world; seed < m.world+400; seed++ {
+				if err := explore(t, rdb, seed, m.edit); err != nil {
 					if !strings.HasPrefix(err.Error(), m.breaks) {
 						t.Errorf("broken: %v, want %s", err, m.breaks)
 					}

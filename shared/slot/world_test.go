@@ -3,7 +3,6 @@ package slot_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,22 +60,28 @@ func live(w *slottest.World, resender *slottest.Resender, steps int) error {
 // and holds the answers against I1 to I5, every resend against I7, and the end against a lane that stands.
 func TestWorld(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-		steps := 150
-		if strings.HasSuffix(t.Name(), "miniredis") {
-			steps = 15 // it compiles a script with every call
+	rdb := redistest.Start(t).Client()
+	var worlds atomic.Int64
+	rapid.Check(t, func(r *rapid.T) {
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }
+		lanes := mixes(fmt.Sprintf("world %d", worlds.Add(1)))
+		lane := lanes[pick(len(lanes))]
+		w, resender := newWorld(t, rdb, lane, pick)
+		defer forget(rdb, lane.Key)
+		w.Faults, w.Losses = pick(2) == 0, pick(4) == 0
+		if err := live(w, resender, 100); err != nil {
+			r.Fatal(err)
 		}
-		var worlds atomic.Int64
-		rapid.Check(t, func(r *rapid.T) {
-			pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }
-			lanes := mixes(fmt.Sprintf("world %d", worlds.Add(1)))
-			lane := lanes[pick(len(lanes))]
-			w, resender := newWorld(t, rdb, lane, pick)
-			defer forget(rdb, lane.Key)
-			w.Faults, w.Losses = pick(2) == 0, pick(4) == 0
-			if err := live(w, resender, steps); err != nil {
-				r.Fatal(err)
-			}
-		})
 	})
+}
+
+// TestWorldOnMiniredis lives through a few worlds only: miniredis compiles a script with every call.
+func TestWorldOnMiniredis(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Client(t, redistest.Miniredis(t))
+	for seed := range uint64(5) {
+		if err := explore(t, rdb, seed); err != nil {
+			t.Errorf("world %d: %v", seed, err)
+		}
+	}
 }
