@@ -50,23 +50,23 @@ func TestScripts_anySequence(t *testing.T) {
 				serial++
 				i.nonce = fmt.Sprint("leader ", serial)
 				switch v := i.join(rt, 0); v.kind {
-				case hit:
+				case verdictHit:
 					if string(v.text) != m.value || !c.now.Before(m.freshUntil) {
 						rt.Fatalf("HIT %.20q, want %.20q, fresh until %v, now %v", v.text, m.value, m.freshUntil, c.now)
 					}
-				case lead:
+				case verdictLead:
 					if m.leader != "" && c.now.Before(m.leaseEnd) {
 						rt.Fatalf("%s leads beside %s", i.nonce, m.leader)
 					}
 					m.leader, m.leaseEnd = i.nonce, c.now.Add(lease)
-				case wait:
+				case verdictWait:
 					if m.leader == "" || !c.now.Before(m.leaseEnd) {
 						rt.Fatalf("WAIT for nobody")
 					}
 				}
 			case "settle":
 				value := strconv.Itoa(serial) + string(make([]byte, size))
-				answer := i.settle(rt, settlement{kind: "value", body: []byte(value), times: Times{Fresh: fresh, IfError: time.Minute}})
+				answer := i.settle(rt, settlement{kind: kindValue, body: []byte(value), times: Times{Fresh: fresh, IfError: time.Minute}})
 				if answer == "OK" {
 					if m.leader == "" {
 						rt.Fatal("a fill of nobody's was accepted")
@@ -75,10 +75,10 @@ func TestScripts_anySequence(t *testing.T) {
 				}
 				m.leader = ""
 			case "fail":
-				i.settle(rt, settlement{kind: "failed", body: make([]byte, size), mark: time.Second})
+				i.settle(rt, settlement{kind: kindFailed, body: make([]byte, size), mark: time.Second})
 				m.leader = ""
 			case "pass":
-				i.settle(rt, settlement{kind: "pass", mark: time.Second})
+				i.settle(rt, settlement{kind: kindPass, mark: time.Second})
 				m.leader = ""
 			case "renew":
 				if i.renew(rt.Context(), i.key, i.p, i.nonce) {
@@ -206,7 +206,7 @@ func TestBudget_realMemory(t *testing.T) {
 		i := newInstance(rdb, "nonce of the usual 26 letters")
 		i.key.Read, i.p.Stamp = fmt.Sprint(size), "1796119200007:123456"
 		expect(t, "join", i.join(t, 0), "LEAD")
-		i.settle(t, settlement{kind: "value", body: make([]byte, size), times: Times{Fresh: time.Minute, IfError: time.Hour}})
+		i.settle(t, settlement{kind: kindValue, body: make([]byte, size), times: Times{Fresh: time.Minute, IfError: time.Hour}})
 		sizes[size] = rdb.MemoryUsage(t.Context(), i.key.entry(), 0).Val()
 	}
 	for _, size := range slices.Sorted(maps.Keys(sizes)) {
@@ -228,10 +228,10 @@ func TestBudget_frees(t *testing.T) {
 			store := func(read string) string {
 				i := newInstance(c.rdb, read)
 				i.key.Read, i.p.MaxBytes = read, 5000
-				if v := i.join(t, 0); v.kind != lead {
+				if v := i.join(t, 0); v.kind != verdictLead {
 					return v.String()
 				}
-				return i.settle(t, settlement{kind: "value", body: make([]byte, 2000), times: Times{Fresh: life}})
+				return i.settle(t, settlement{kind: kindValue, body: make([]byte, 2000), times: Times{Fresh: life}})
 			}
 			expect(t, "first", store("a"), "OK")
 			expect(t, "second", store("b"), "FULL")

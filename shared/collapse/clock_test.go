@@ -90,7 +90,7 @@ func (i *instance) settle(tb tester, x settlement) string {
 
 func (i *instance) fill(tb tester, text string) string {
 	tb.Helper()
-	return i.settle(tb, settlement{kind: "value", body: []byte(text), times: i.p.Times})
+	return i.settle(tb, settlement{kind: kindValue, body: []byte(text), times: i.p.Times})
 }
 
 func (i *instance) forget(tb tester) {

@@ -23,7 +23,7 @@ func TestDo(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 
 		// The first caller fetches, later ones find the answer, here and elsewhere.
 		want := Result{Value: []byte("answer 1"), Outcome: Miss, Stored: true}
@@ -54,7 +54,7 @@ func TestDo_collapses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 
 		leader := a.many(t, 1)
@@ -108,7 +108,7 @@ func TestDo_sharesErrors(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		refused := errors.New("connection refused")
 		a.origin.hook = answers(Answer{}, refused)
 

@@ -30,7 +30,7 @@ func TestConsistency(t *testing.T) {
 			}}
 			fleet := make([]*bundle, instances)
 			for i := range fleet {
-				fleet[i] = join2(t, rdb, o)
+				fleet[i] = beside(t, rdb, o)
 			}
 
 			var reading, writing sync.WaitGroup
@@ -106,7 +106,7 @@ func TestConsistency_replyUnderWay(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 				h := &holding{command: command, executed: make(chan struct{}), release: make(chan struct{})}
 				a := setup(t, redial(t, rdb, func(c net.Conn) net.Conn { return c }, h))
-				b := join2(t, rdb, a.origin)
+				b := beside(t, rdb, a.origin)
 				if name == "look-up" {
 					a.must(t) // join, settle; the next is the look-up of a hit
 				}

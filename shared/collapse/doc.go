@@ -17,8 +17,8 @@
 //     changes nothing.
 //  3. Invalidation wins. A caller that comes after [Group.Invalidate] has
 //     returned gets no answer whose fetch began before, wherever it was in
-//     flight: nobody shares a look-up that was sent, or a fill that was not
-//     accepted, before he came.
+//     flight: nobody shares a look-up that was sent before they came, nor an
+//     answer that came too late to be stored.
 //  4. Nobody waits for ever. A caller leaves with its context or, after
 //     [Policy.Wait], with [ErrWait]; never with an origin call of its own.
 //  5. Nobody is waited for. A fetch outlives the caller whose it was, up to
@@ -26,9 +26,9 @@
 //  6. One result. Failures are shared like values: by all who wait for the
 //     flight, whatever the lives, and then for [Policy.NegativeTTL].
 //  7. Private means private. An answer marked so reaches the one caller whose
-//     fetch it was and no store; the others pass, each on its own.
+//     fetch it was, and no store; the others pass, each with its own fetch.
 //  8. Bounded. Every key expires, and all keys of an origin together stay
-//     within [Policy.MaxBytes] as [Policy.MaxBytes] counts.
+//     within [Policy.MaxBytes], counted as is said there.
 //  9. One clock. Redis TIME, in whole milliseconds; an instance's clock only
 //     measures how long its own fetch took.
 //  10. Replay-safe. A script that is sent again changes nothing more and gives

@@ -45,7 +45,7 @@ func TestDo_everyMessageLost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, redial(t, rdb, func(c net.Conn) net.Conn { return deaf{c} }), a.origin)
+		b := beside(t, redial(t, rdb, func(c net.Conn) net.Conn { return deaf{c} }), a.origin)
 		b.poll = 5 * time.Millisecond
 		entered, release := a.origin.gated()
 		leader := a.many(t, 1)
@@ -67,7 +67,7 @@ func TestDo_wokenByMessage(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		b.poll = time.Hour
 		for round := range int64(20) {
 			if err := a.Invalidate(t.Context(), a.key); err != nil {
@@ -119,7 +119,7 @@ func TestDo_everythingSentTwice(t *testing.T) {
 		observer := redial(t, rdb, func(c net.Conn) net.Conn { return c })
 		rdb.AddHook(twice{})
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 		leader := a.many(t, 1)
 		<-entered
@@ -188,7 +188,7 @@ func TestDo_redisOutOfReach(t *testing.T) {
 		server := redistest.Start(t)
 		observer := server.Client()
 		a := setup(t, server.Client())
-		b := join2(t, server.Client(), a.origin)
+		b := beside(t, server.Client(), a.origin)
 		entered, release := a.origin.gated()
 		leader := a.many(t, 1)
 		<-entered
@@ -247,5 +247,31 @@ func TestDo_redisOutOfReach(t *testing.T) {
 		if n := rdb.Exists(t.Context(), b.key.entry()).Val(); n != 0 {
 			t.Error("the invalidated entry is still there")
 		}
+	})
+}
+
+// A program may end in any order.
+func TestClose_afterItsClient(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		client := redial(t, rdb, func(c net.Conn) net.Conn { return c })
+		a := setup(t, rdb)
+		b := beside(t, client, a.origin)
+		entered, release := a.origin.gated()
+		leader := a.many(t, 1)
+		<-entered
+		there := b.many(t, 5)
+		b.following(t, rdb, 1)
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range there() {
+			if r.err != nil || string(r.Value) != "answer 2" || r.Detail != DetailRedis {
+				t.Errorf("%+v, want a fetch of the instance's own", r)
+			}
+		}
+		b.Close()
+		release()
+		leader()
 	})
 }

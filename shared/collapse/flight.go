@@ -43,8 +43,8 @@ func (r reply) close() {
 
 // flight is one instance's way to the answer of a key: it looks up in Redis on
 // behalf of all who came before, and then answers, fetches or waits for them.
-// Who comes during a look-up is not answered by it, as the key may have been
-// invalidated between the two: for him it looks up again.
+// Callers who come during a look-up are not answered by it, as the key may have
+// been invalidated before they came: for them it looks up again.
 type flight struct {
 	group *Group
 	id    flightID
@@ -104,7 +104,7 @@ func (f *flight) run() {
 	nonce, since := rand.Text(), int64(0)
 	for f.admit() {
 		v := f.look(nonce, since)
-		if v.kind == wait {
+		if v.kind == verdictWait {
 			if since == 0 {
 				since = v.began()
 			}
@@ -152,7 +152,7 @@ func (f *flight) tell(r reply) {
 func (f *flight) look(nonce string, since int64) verdict {
 	s := f.group.store
 	if s == nil {
-		return verdict{kind: local, text: []byte(DetailRedis)}
+		return verdict{kind: verdictLocal, text: []byte(DetailRedis)}
 	}
 	first := f.early[0]
 	return s.join(first.ctx, f.id.key, first.policy, nonce, since)
@@ -161,9 +161,9 @@ func (f *flight) look(nonce string, since int64) verdict {
 // act answers the early ones by a verdict, or fetches for them.
 func (f *flight) act(v verdict, nonce string, awaited bool) {
 	switch {
-	case v.kind == local:
+	case v.kind == verdictLocal:
 		f.fetch(v, "")
-	case v.kind != lead:
+	case v.kind != verdictLead:
 		f.tell(v.reply(awaited))
 	case v.whileRevalidate() > 0:
 		// One caller waits for the refresh, as nothing runs on Cloud Run once

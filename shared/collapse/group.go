@@ -2,6 +2,7 @@ package collapse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -98,7 +99,7 @@ func (g *Group) Do(ctx context.Context, key Key, policy Policy, fetch Fetch) (Re
 
 // left says why a caller leaves without an answer.
 func left(wait context.Context) error {
-	if cause := context.Cause(wait); cause != ErrWait {
+	if cause := context.Cause(wait); !errors.Is(cause, ErrWait) {
 		return fmt.Errorf("collapse: the caller left: %w", cause)
 	}
 	return ErrWait

@@ -10,7 +10,7 @@
 --   {LEAD, value, age, ttl, swr, sie}  the same with the value that was there; how long it may still be served to others
 --                             meanwhile, and to all if the origin fails; 0: not at all
 --   {WAIT, '', left, began}   another caller fetches; its lease ends in left ms
---   {PASS, ''}                each fetches on his own
+--   {PASS, ''}                each caller fetches on its own
 --   {LOCAL, why}              fetch without Redis: large | full | stamp
 --   {FAILED, bytes} {ERROR, text}  the origin's failure
 -- Invariant: at most one live lease; a lapsed one is given to exactly one caller. A value is answered only to an equal stamp.

@@ -8,36 +8,49 @@ import (
 	"time"
 )
 
+// The kinds of settle.lua.
+const (
+	kindValue  = "value"
+	kindFailed = "failed" // the origin's answer, a failure
+	kindError  = "error"  // no answer
+	kindPass   = "pass"
+	kindLarge  = "large"
+	kindNone   = "none" // the leader gives up
+)
+
 // settlement is what a flight leaves to others.
 type settlement struct {
-	kind  string // as settle.lua lists them
+	kind  string
 	body  []byte
 	age   time.Duration // of the value
 	times Times         // of the value
 	mark  time.Duration // life of what is no value
-	err   error         // with kind error: what others are told
+	err   error         // with kindError: what others are told
 }
 
 // maxErrorText bounds what other instances learn of an error, in bytes.
 const maxErrorText = 256
 
+var errNotShared = errors.New("its answer cannot be shared")
+
 // settlement decides what is left of an answer or error that took elapsed.
 func (p Policy) settlement(a Answer, err error, elapsed time.Duration) settlement {
 	mine := a.Private || a.Stream != nil
 	large := len(a.Value) > MaxValue
+	if err == nil && a.Failed && (mine || large) {
+		err = errNotShared
+	}
 	switch {
-	case err == nil && a.Failed && (mine || large):
-		err = errors.New("its answer cannot be shared")
-		fallthrough
 	case err != nil:
 		text := err.Error()
-		return settlement{kind: "error", body: []byte(text[:min(len(text), maxErrorText)]), mark: p.NegativeTTL, err: fmt.Errorf("%w: %w", ErrOrigin, err)}
+		text = text[:min(len(text), maxErrorText)]
+		return settlement{kind: kindError, body: []byte(text), mark: p.NegativeTTL, err: fmt.Errorf("%w: %w", ErrOrigin, err)}
 	case mine:
-		return settlement{kind: "pass", mark: p.PassTTL}
+		return settlement{kind: kindPass, mark: p.PassTTL}
 	case large:
-		return settlement{kind: "large", mark: p.PassTTL}
+		return settlement{kind: kindLarge, mark: p.PassTTL}
 	case a.Failed:
-		return settlement{kind: "failed", body: a.Value, mark: p.NegativeTTL}
+		return settlement{kind: kindFailed, body: a.Value, mark: p.NegativeTTL}
 	}
 	times := p.Times
 	if a.Times != nil {
@@ -46,7 +59,7 @@ func (p Policy) settlement(a Answer, err error, elapsed time.Duration) settlemen
 	if tenth := min(max(times.Fresh, 0), MaxLife) / 10; tenth > 0 {
 		times.Fresh -= mathrand.N(tenth)
 	}
-	return settlement{kind: "value", body: a.Value, age: a.Age + elapsed, times: times}
+	return settlement{kind: kindValue, body: a.Value, age: a.Age + elapsed, times: times}
 }
 
 // fetch asks the origin by the first member's Fetch, leaves the answer in
@@ -65,7 +78,7 @@ func (f *flight) fetch(v verdict, nonce string) {
 
 	x := first.policy.settlement(a, err, elapsed)
 	if err != nil && g.ctx.Err() != nil {
-		f.settle(settlement{kind: "none"}, nonce)
+		f.settle(settlement{kind: kindNone}, nonce)
 		f.tell(reply{err: ErrClosed})
 		return
 	}
@@ -75,7 +88,7 @@ func (f *flight) fetch(v verdict, nonce string) {
 	}
 	r := Result{
 		Value: a.Value, Stream: a.Stream, Outcome: Miss, Refetched: v.has, Failed: a.Failed,
-		Stored: detail == "" && x.kind == "value", TTL: x.times.Fresh - x.age, Age: a.Age + elapsed, Detail: detail,
+		Stored: detail == "" && x.kind == kindValue, TTL: x.times.Fresh - x.age, Age: a.Age + elapsed, Detail: detail,
 	}
 	own := reply{result: r}
 	if err != nil {
@@ -89,7 +102,7 @@ func (f *flight) fetch(v verdict, nonce string) {
 // it may stand in.
 func (f *flight) share(v verdict, x settlement, r reply, elapsed time.Duration) {
 	first := f.early[0]
-	others := reply{result: r.result, err: x.err, pass: x.kind == "pass"}
+	others := reply{result: r.result, err: x.err, pass: x.kind == kindPass}
 	others.result.Collapsed, others.result.Stream = true, nil
 	if (r.err != nil || r.result.Failed) && v.ifError() > elapsed {
 		r.close()
@@ -130,7 +143,7 @@ func (f *flight) settle(x settlement, nonce string) string {
 			detail, shared = DetailLost, false
 		case answer == "FULL":
 			detail = DetailFull
-		case x.kind == "large":
+		case x.kind == kindLarge:
 			detail = DetailLarge
 		}
 	}

@@ -34,7 +34,7 @@ func TestLead_withdraws(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 		leader := a.many(t, 1, func(p *Policy) { p.Lease = 300 * time.Millisecond })
 		<-entered
@@ -69,19 +69,19 @@ func TestSettlement(t *testing.T) {
 	}{
 		"a value": {
 			Answer{Value: []byte("v"), Age: time.Second},
-			settlement{kind: "value", body: []byte("v"), age: 3 * time.Second, times: Times{Fresh: time.Minute}},
+			settlement{kind: kindValue, body: []byte("v"), age: 3 * time.Second, times: Times{Fresh: time.Minute}},
 		},
 		"the answer's times win": {
 			Answer{Times: &Times{IfError: time.Hour}},
-			settlement{kind: "value", age: 2 * time.Second, times: Times{IfError: time.Hour}},
+			settlement{kind: kindValue, age: 2 * time.Second, times: Times{IfError: time.Hour}},
 		},
-		"a private one":                {Answer{Value: []byte("v"), Private: true}, settlement{kind: "pass", mark: time.Hour}},
-		"a stream":                     {Answer{Stream: &body{}}, settlement{kind: "pass", mark: time.Hour}},
-		"a large one":                  {Answer{Value: large}, settlement{kind: "large", mark: time.Hour}},
-		"a large private one":          {Answer{Value: large, Private: true}, settlement{kind: "pass", mark: time.Hour}},
-		"a failure":                    {Answer{Value: []byte("503"), Failed: true}, settlement{kind: "failed", body: []byte("503"), mark: time.Second}},
-		"a failure that is not shared": {Answer{Failed: true, Private: true}, settlement{kind: "error", body: []byte("its answer cannot be shared"), mark: time.Second}},
-		"a large failure":              {Answer{Failed: true, Value: large}, settlement{kind: "error", body: []byte("its answer cannot be shared"), mark: time.Second}},
+		"a private one":                {Answer{Value: []byte("v"), Private: true}, settlement{kind: kindPass, mark: time.Hour}},
+		"a stream":                     {Answer{Stream: &body{}}, settlement{kind: kindPass, mark: time.Hour}},
+		"a large one":                  {Answer{Value: large}, settlement{kind: kindLarge, mark: time.Hour}},
+		"a large private one":          {Answer{Value: large, Private: true}, settlement{kind: kindPass, mark: time.Hour}},
+		"a failure":                    {Answer{Value: []byte("503"), Failed: true}, settlement{kind: kindFailed, body: []byte("503"), mark: time.Second}},
+		"a failure that is not shared": {Answer{Failed: true, Private: true}, settlement{kind: kindError, body: []byte("its answer cannot be shared"), mark: time.Second}},
+		"a large failure":              {Answer{Failed: true, Value: large}, settlement{kind: kindError, body: []byte("its answer cannot be shared"), mark: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -98,7 +98,7 @@ func TestLease(t *testing.T) {
 		expect(t, "a", a.join(t, 0), "LEAD")
 		waited := b.join(t, 0)
 		expect(t, "b", waited, "WAIT")
-		a.settle(t, settlement{kind: "none"})
+		a.settle(t, settlement{kind: kindNone})
 		expect(t, "b", b.join(t, waited.began()), "LEAD")
 		expect(t, "c", other.join(t, 0), "WAIT")
 	})
@@ -106,12 +106,12 @@ func TestLease(t *testing.T) {
 	t.Run("followers get what they waited for, however short its life", func(t *testing.T) {
 		t.Parallel()
 		for _, x := range []settlement{
-			{kind: "value", body: []byte("v"), times: Times{Fresh: time.Millisecond}, age: time.Second},
-			{kind: "value", body: []byte("v")},
-			{kind: "error", body: []byte("v")},
-			{kind: "failed", body: []byte("v")},
-			{kind: "pass"},
-			{kind: "large"},
+			{kind: kindValue, body: []byte("v"), times: Times{Fresh: time.Millisecond}, age: time.Second},
+			{kind: kindValue, body: []byte("v")},
+			{kind: kindError, body: []byte("v")},
+			{kind: kindFailed, body: []byte("v")},
+			{kind: kindPass},
+			{kind: kindLarge},
 		} {
 			c, a, b, other := setup(t)
 			expect(t, "a", a.join(t, 0), "LEAD")
@@ -122,7 +122,7 @@ func TestLease(t *testing.T) {
 			c.pass(time.Second) // b only polls
 			want := map[string]string{"value": "HIT v", "error": "ERROR v", "failed": "FAILED v", "pass": "PASS", "large": "LOCAL large"}
 			expect(t, "b", b.join(t, waited.began()), want[x.kind])
-			if v := other.join(t, 0); v.kind != lead {
+			if v := other.join(t, 0); v.kind != verdictLead {
 				t.Errorf("%s without a life answers a newcomer: %v", x.kind, v)
 			}
 		}
@@ -164,7 +164,7 @@ func TestTimes(t *testing.T) {
 		c = newClocked(t)
 		a, b = newInstance(c.rdb, "a"), newInstance(c.rdb, "b")
 		expect(t, "a", a.join(t, 0), "LEAD")
-		a.settle(t, settlement{kind: "value", body: []byte("v"), times: times, age: time.Second})
+		a.settle(t, settlement{kind: kindValue, body: []byte("v"), times: times, age: time.Second})
 		c.pass(passed)
 		return c, a, b
 	}
@@ -198,7 +198,7 @@ func TestTimes(t *testing.T) {
 		t.Parallel()
 		c, a, b := setup(t, 39*time.Second-time.Millisecond)
 		expect(t, "b", b.join(t, 0), "LEAD v")
-		b.settle(t, settlement{kind: "error", body: []byte("refused"), mark: time.Second})
+		b.settle(t, settlement{kind: kindError, body: []byte("refused"), mark: time.Second})
 		expect(t, "a", a.join(t, 0), "STALE v")
 		c.pass(time.Millisecond)
 		expect(t, "a a moment later", a.join(t, 0), "ERROR refused")
@@ -213,7 +213,7 @@ func TestTimes(t *testing.T) {
 		if v.whileRevalidate() != 0 || v.ifError() != 0 {
 			t.Errorf("may be served %v, on failure %v", v.whileRevalidate(), v.ifError())
 		}
-		b.settle(t, settlement{kind: "none"})
+		b.settle(t, settlement{kind: kindNone})
 		c.pass(2001 * time.Millisecond)
 		expect(t, "b past all lives", b.join(t, 0), "LEAD")
 	})
@@ -246,14 +246,14 @@ func TestStamp(t *testing.T) {
 // answers the same.
 func TestScripts_sentAgain(t *testing.T) {
 	t.Parallel()
-	value := settlement{kind: "value", body: []byte("v"), times: Times{Fresh: time.Second, IfError: time.Minute}}
+	value := settlement{kind: kindValue, body: []byte("v"), times: Times{Fresh: time.Second, IfError: time.Minute}}
 	joins := func(tb testing.TB, i *instance) string { return i.join(tb, 0).String() }
 	settles := func(x settlement) func(testing.TB, *instance) string {
 		return func(tb testing.TB, i *instance) string { return i.settle(tb, x) }
 	}
 	full := func(tb testing.TB, i *instance) string {
 		i.p.MaxBytes = 1100
-		return i.settle(tb, settlement{kind: "value", body: make([]byte, 100)})
+		return i.settle(tb, settlement{kind: kindValue, body: make([]byte, 100)})
 	}
 	renews := func(tb testing.TB, i *instance) string {
 		return fmt.Sprint(i.renew(tb.Context(), i.key, i.p, i.nonce))
@@ -262,10 +262,10 @@ func TestScripts_sentAgain(t *testing.T) {
 
 	for name, steps := range map[string][]func(testing.TB, *instance) string{
 		"a value":            {joins, renews, settles(value), joins},
-		"a failure":          {joins, settles(value), nil, joins, settles(settlement{kind: "failed", body: []byte("503"), mark: time.Second}), joins},
-		"an error":           {joins, settles(settlement{kind: "error", body: []byte("no"), mark: time.Second}), joins},
-		"a pass":             {joins, settles(value), nil, joins, settles(settlement{kind: "pass", mark: time.Second}), joins},
-		"a leader giving up": {joins, settles(settlement{kind: "none"}), nil, joins},
+		"a failure":          {joins, settles(value), nil, joins, settles(settlement{kind: kindFailed, body: []byte("503"), mark: time.Second}), joins},
+		"an error":           {joins, settles(settlement{kind: kindError, body: []byte("no"), mark: time.Second}), joins},
+		"a pass":             {joins, settles(value), nil, joins, settles(settlement{kind: kindPass, mark: time.Second}), joins},
+		"a leader giving up": {joins, settles(settlement{kind: kindNone}), nil, joins},
 		"no room":            {joins, full, joins},
 		"an invalidation":    {joins, settles(value), forgets, joins, forgets, settles(value), renews},
 	} {

@@ -21,11 +21,11 @@ type bundle struct {
 
 func setup(t *testing.T, rdb *redis.Client) *bundle {
 	t.Helper()
-	return join2(t, rdb, &origin{t: t})
+	return beside(t, rdb, &origin{t: t})
 }
 
-// join2 is setup for one more instance in front of the same origin.
-func join2(t *testing.T, rdb *redis.Client, o *origin) *bundle {
+// beside is setup for one more instance in front of the same origin.
+func beside(t *testing.T, rdb *redis.Client, o *origin) *bundle {
 	t.Helper()
 	options := Options{RedisTimeout: time.Minute} // a loaded machine is not a lost Redis
 	if rdb != nil {

@@ -18,7 +18,7 @@ func TestDo_pass(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		four := func(p *Policy) { p.Passes = 4 }
 		entered, release, full := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		a.origin.hook = func(_ context.Context, call int64, _ *Stored) (Answer, error) {
@@ -63,7 +63,7 @@ func TestDo_largeValue(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		a.origin.hook = answers(Answer{Value: make([]byte, MaxValue+1)}, nil)
 		for n, instance := range []*bundle{a, b, a} {
 			r := instance.must(t)
@@ -80,7 +80,7 @@ func TestDo_leaderLeaves(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 		ctx, leave := context.WithCancel(t.Context())
 		first := make(chan error)
@@ -110,7 +110,7 @@ func TestDo_followerDeadline(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 		leader := a.many(t, 1)
 		<-entered
@@ -131,7 +131,7 @@ func TestClose_givesTheLeaseBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, _ := a.origin.gated()
 		leader := a.many(t, 1)
 		<-entered
@@ -155,7 +155,7 @@ func TestInvalidate_duringFill(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		a := setup(t, rdb)
-		b := join2(t, rdb, a.origin)
+		b := beside(t, rdb, a.origin)
 		entered, release := a.origin.gated()
 		before := a.many(t, 1)
 		<-entered

@@ -16,7 +16,7 @@ func TestDo_stale(t *testing.T) {
 	setup := func(t *testing.T, change func(*Policy)) (c *clocked, a, b *bundle, policy func(*Policy)) {
 		c = newClocked(t)
 		a = setup(t, c.rdb)
-		b = join2(t, c.rdb, a.origin)
+		b = beside(t, c.rdb, a.origin)
 		a.must(t, change)
 		c.pass(70 * time.Second)
 		return c, a, b, change

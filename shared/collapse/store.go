@@ -76,7 +76,7 @@ func (s *store) join(ctx context.Context, key Key, p Policy, nonce string, since
 	raw, err := s.run(ctx, joinScript, key, nonce, ms(p.Lease), p.Stamp, since, p.MaxBytes)
 	v, ok := parseVerdict(raw)
 	if err != nil || !ok {
-		return verdict{kind: local, text: []byte(DetailRedis)}
+		return verdict{kind: verdictLocal, text: []byte(DetailRedis)}
 	}
 	return v
 }

@@ -7,13 +7,14 @@ import (
 
 // The verdicts of join.lua.
 const (
-	hit    = "HIT"
-	stale  = "STALE"
-	lead   = "LEAD"
-	wait   = "WAIT"
-	pass   = "PASS"
-	local  = "LOCAL"
-	failed = "FAILED"
+	verdictHit    = "HIT"
+	verdictStale  = "STALE"
+	verdictLead   = "LEAD"
+	verdictWait   = "WAIT"
+	verdictPass   = "PASS"
+	verdictLocal  = "LOCAL"
+	verdictFailed = "FAILED"
+	verdictError  = "ERROR"
 )
 
 // verdict is a decoded reply of join.
@@ -70,23 +71,23 @@ func (v verdict) stale() reply {
 // have waited for it.
 func (v verdict) reply(awaited bool) reply {
 	switch v.kind {
-	case pass:
+	case verdictPass:
 		return reply{pass: true}
-	case stale:
+	case verdictStale:
 		return v.stale()
-	case hit:
+	case verdictHit:
 		r := Result{Value: v.text, Outcome: Hit, TTL: v.ttl(), Age: v.age()}
 		if awaited {
 			r.Outcome, r.Collapsed, r.Stored = Miss, true, v.ttl() > 0
 		}
 		return reply{result: r}
-	case failed:
+	case verdictFailed:
 		r := Result{Value: v.text, Outcome: Hit, Failed: true}
 		if awaited {
 			r.Outcome, r.Collapsed = Miss, true
 		}
 		return reply{result: r}
-	default: // ERROR
+	default: // verdictError
 		return reply{err: fmt.Errorf("%w: %s", ErrOrigin, v.text)}
 	}
 }

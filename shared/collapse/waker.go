@@ -78,13 +78,15 @@ func (w *waker) run(ctx context.Context) {
 	pubsub := w.rdb.Subscribe(ctx)
 	events := pubsub.ChannelWithSubscriptions()
 	subscribed := map[string]struct{}{}
-	for ctx.Err() == nil {
+	for more := true; more; {
 		select {
 		case <-ctx.Done():
+			more = false
 		case <-w.changed:
 			w.follow(ctx, pubsub, subscribed)
-		case event := <-events:
+		case event, open := <-events:
 			w.tell(event)
+			more = open // closed when the client is
 		}
 	}
 	_ = pubsub.Close() // an error leaves nothing to do
