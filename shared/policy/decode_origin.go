@@ -8,7 +8,7 @@ import (
 
 func decodeOrigin(o object, name string) *Origin {
 	o.require("url")
-	return &Origin{
+	origin := &Origin{
 		Name:                 name,
 		URL:                  o.url("url"),
 		Timeout:              o.duration("timeout", 5*time.Second, time.Second, 25*time.Minute),
@@ -20,6 +20,8 @@ func decodeOrigin(o object, name string) *Origin {
 		NegativeTTL:          o.duration("negative_ttl", time.Second, 0, 30*day),
 		MaxBytes:             o.size("max_bytes", 64<<20),
 	}
+	o.checkVary(origin)
+	return origin
 }
 
 var units = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}

@@ -230,13 +230,11 @@ func TestNotBuilt(t *testing.T) {
 		wantFaults(t, `
 targets: {t: {url: "http://x", max_concurrent: 5}}
 lanes: [{match: a, target: t, spacing: 1s, exhausted: park, ambiguous: hold}]
-origins: {o: {url: "http://o", vary: [Accept], max_bytes: 1GiB}}
 callers: [{match: "*@x", keys: ["a*"], allow: [submit, fetch]}]
 `, []string{
 			"lanes[0].exhausted: park is not built yet: use dead-letter",
 			"lanes[0].ambiguous: hold is not built yet: use retry",
 			"targets.t.max_concurrent: is not built yet: remove it",
-			"origins: collapsed reads are not built yet: remove them",
 			"callers: rules for callers are not built yet: remove them",
 		})
 	})
@@ -259,7 +257,6 @@ callers: [{allow: [submit, fly]}]
 			`origins.q.max_bytes: "KiB" is not a size: want 1KiB to 1TiB, such as 64MiB`,
 			"callers[0].match: is required",
 			`callers[0].allow[1]: "fly" is not one of submit, read, operate, fetch`,
-			"origins: collapsed reads are not built yet: remove them",
 			"callers: rules for callers are not built yet: remove them",
 		})
 	})

@@ -24,6 +24,9 @@ var (
 	private = []string{
 		"authorization", "cookie", "forwarded*", "x-cloudtasks-*", "x-forwarded-*", "x-goog*", "x-serverless-authorization",
 	}
+	// cached are answered from the cache: an origin that saw them would answer
+	// with a part, or with nothing.
+	cached = []string{"if-*", "range"}
 	// credentials are headers whose values must not stand in a document.
 	credentials = []string{"authorization", "cookie", "*api-key*", "*password*", "*secret*", "*token*"}
 )
@@ -97,6 +100,19 @@ func (o object) headerNames(name string) []string {
 		}
 	}
 	return names
+}
+
+// checkVary reports headers of the client's that a read of r cannot pass on.
+func (o object) checkVary(r *Origin) {
+	for i, name := range r.Vary {
+		path := index(o.child("vary"), i)
+		if _, ok := r.Headers[name]; ok {
+			o.d.fault(path, "%q is in headers too: remove one", name)
+		}
+		if among(cached, name) {
+			o.d.fault(path, "%q is answered by Seriatim itself", name)
+		}
+	}
 }
 
 // checkHeaders reports headers that two settings of t would both set.

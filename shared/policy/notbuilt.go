@@ -26,9 +26,6 @@ func (d *decoder) notBuilt(doc *Document) {
 			d.fault(target.child("max_concurrent"), "is not built yet: remove it")
 		}
 	}
-	if len(doc.Origins) > 0 {
-		d.fault(root.child("origins"), "collapsed reads are not built yet: remove them")
-	}
 	if doc.Callers != nil {
 		d.fault(root.child("callers"), "rules for callers are not built yet: remove them")
 	}

@@ -73,7 +73,18 @@ lanes:
       *
     target: billing.v2
     spacing: 1.000001ms
-origins: {}
+origins:
+  shop:
+    url: https://shop.example/api
+    timeout: 1s
+    headers: {x-team: blue}
+    vary: [accept-language, x-currency]
+    ttl: 0s
+    stale_while_revalidate: 30s
+    stale_if_error: 720h
+    negative_ttl: 0s
+    max_bytes: 1GiB
+  plain: {url: "http://127.0.0.1:1/"}
 `
 
 func longestDocument() *policy.Document {
@@ -99,7 +110,17 @@ func longestDocument() *policy.Document {
 			Attempts: 1, MaxAge: time.Second, Backoff: policy.Backoff{Min: time.Millisecond, Max: time.Second},
 			Exhausted: policy.DeadLetter, Ambiguous: policy.Retry, MaxDepth: 1_000_000, Retention: 720 * time.Hour,
 		}, last},
-		Origins: map[string]*policy.Origin{},
+		Origins: map[string]*policy.Origin{
+			"shop": {
+				Name: "shop", URL: "https://shop.example/api", Timeout: time.Second, Headers: map[string]string{"X-Team": "blue"},
+				Vary: []string{"Accept-Language", "X-Currency"}, StaleWhileRevalidate: 30 * time.Second,
+				StaleIfError: 720 * time.Hour, MaxBytes: 1 << 30,
+			},
+			"plain": {
+				Name: "plain", URL: "http://127.0.0.1:1/", Timeout: 5 * time.Second, TTL: time.Minute, NegativeTTL: time.Second,
+				MaxBytes: 64 << 20,
+			},
+		},
 	}
 }
 
