@@ -26,7 +26,8 @@ type State struct {
 	// Gate is when pace allows the next start, QuarantineUntil and Hold when a lost Redis or a failed head do; all Redis
 	// milliseconds, in the past or 0 where nothing holds.
 	Gate, QuarantineUntil, Hold int64
-	// HeadRun is the earliest start of the head, HeadNotBefore what its own failure demands; HeadAttempts its grants so far.
+	// HeadRun is the instant from which the head may start, in the past where it already may; HeadNotBefore what its own failure
+	// demands; HeadAttempts its grants so far.
 	HeadRun, HeadNotBefore, HeadAttempts int64
 	// Last is the slot of the last waiting request, in Redis milliseconds; 0 where none waits.
 	Last int64
@@ -35,6 +36,8 @@ type State struct {
 	Parked int64
 	// Resolved counts the requests that this life of the lane has resolved.
 	Resolved int64
+	// NextTicket is what the next arrival gets: all that has been reserved lies below it; 0 in an absent lane.
+	NextTicket int64
 	// Missing is the ticket whose task the queue denied last.
 	Missing int64
 	// Full says that concurrency is used up.
@@ -66,7 +69,7 @@ func (s *Store) Inspect(ctx context.Context, lane Lane, requestID string) (State
 		Seen: r.seen(), Absent: r.bool("absent"), Depth: r.int("depth"), Waiting: r.int("waiting"), Running: r.running(),
 		Gate: r.int("gate"), QuarantineUntil: r.int("quarantine"), Hold: r.int("hold"), HeadRun: r.int("headrun"),
 		HeadNotBefore: r.int("headnb"), HeadAttempts: r.int("headatt"), Last: r.int("last"), Paused: r.bool("paused"),
-		Parked: r.int("parked"), Resolved: r.int("resolved"), Missing: r.int("miss"),
+		Parked: r.int("parked"), Resolved: r.int("resolved"), NextTicket: r.int("nxt"), Missing: r.int("miss"),
 		Full: r.int("runningcount") >= int64(lane.Concurrency),
 	}
 	req := RequestState{Record: r.record("rec."), Open: r.bool("open"), Live: r.bool("live")}

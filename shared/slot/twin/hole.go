@@ -194,8 +194,8 @@ func (s *Store) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 func (c *call) inspectLane(l slot.Lane) slot.State {
 	out := slot.State{
 		Seen: c.seen(true), Absent: c.absent, Running: []slot.Running{}, Gate: c.gate(), QuarantineUntil: c.gen.QuarantineUntil,
-		Hold: c.s.hold, Paused: c.s.paused == 1, Parked: c.s.parked, Resolved: c.s.resolved, Missing: c.s.miss,
-		Full: c.running() >= int64(l.Concurrency),
+		Hold: c.s.hold, Paused: c.s.paused == 1, Parked: c.s.parked, Resolved: c.s.resolved, NextTicket: c.s.nxt,
+		Missing: c.s.miss, Full: c.running() >= int64(l.Concurrency),
 	}
 	if !c.absent {
 		out.Depth, out.Waiting = c.depth(), c.rank(c.s.nxt)
@@ -205,7 +205,7 @@ func (c *call) inspectLane(l slot.Lane) slot.State {
 		out.Last = c.slot(out.Waiting - 1)
 	}
 	if h, e := c.head(); h != 0 && e != nil {
-		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, max(c.now, c.runAt(e))
+		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, c.runAt(e)
 	}
 	return out
 }
