@@ -80,3 +80,56 @@ func spent(rdb *redis.Client) (us float64) {
 	}
 	return us
 }
+
+// BenchmarkMemory reports what Redis spends on a request that waits, on one that has ended, and on a lane that is idle.
+func BenchmarkMemory(b *testing.B) {
+	rdb := redistest.Start(b).Client()
+	ctx := context.Background()
+	store := slot.New(rdb, slot.First, nil)
+	const many = 2000
+	used := func() (bytes float64) {
+		for line := range strings.Lines(rdb.Info(ctx, "memory").Val()) {
+			if value, ok := strings.CutPrefix(line, "used_memory:"); ok {
+				_, _ = fmt.Sscan(value, &bytes)
+			}
+		}
+		return bytes
+	}
+	measure := func(name string, op func(i int)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				rdb.FlushAll(ctx)
+				op(0) // what is paid once
+				before := used()
+				for i := range many {
+					op(i + 1)
+				}
+				b.ReportMetric((used()-before)/many, "bytes/one")
+			}
+		})
+	}
+	lane := paced("memory")
+	lane.MaxDepth, lane.Spacing = many+1, 0
+	reserve := func(lane slot.Lane, i int, immediate bool) slot.Reservation {
+		req := ingest(fmt.Sprintf("%026d", i)) // as long as a request id
+		req.Fingerprint, req.Owner, req.Immediate = strings.Repeat("f", 43), strings.Repeat("o", 22), immediate
+		res, err := store.Reserve(ctx, lane, req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return res
+	}
+	end := func(lane slot.Lane, i int) {
+		res := reserve(lane, i, true)
+		if _, err := store.Finish(ctx, lane, ended(res.Grant, fmt.Sprintf("%026d", i), slot.Accept)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	measure("waiting request", func(i int) { reserve(lane, i, false) })
+	measure("ended request, its response left out", func(i int) { end(lane, i) })
+	measure("idle lane, with the record of its last request", func(i int) {
+		idle := lane
+		idle.Key = fmt.Sprintf("tenant-%d:product-7", i)
+		end(idle, i)
+	})
+}

@@ -205,3 +205,28 @@ func TestMissingTask(t *testing.T) {
 		},
 	})
 }
+
+func TestMissingHeadsOfAMinute(t *testing.T) {
+	t.Parallel()
+	both(t, map[string]func(*testing.T, *bundle){
+		"voiding stops past the limit, over all lanes, until the next minute": func(t *testing.T, b *bundle) {
+			minute := time.UnixMilli(b.clock.Now()).Truncate(time.Minute)
+			for i := range slot.MissingLimit + 2 {
+				goOn, err := slot.CountMissing(t.Context(), b.rdb, minute.Add(time.Duration(i)*time.Second))
+				if want := i < slot.MissingLimit; err != nil || goOn != want {
+					t.Errorf("missing head %d: go on %t, %v, want %t", i+1, goOn, err, want)
+				}
+			}
+			if n, err := slot.MissingCount(t.Context(), b.rdb, minute); err != nil || n != slot.MissingLimit+2 {
+				t.Errorf("counted %d, %v, want %d", n, err, slot.MissingLimit+2)
+			}
+			if n, err := slot.MissingCount(t.Context(), b.rdb, minute.Add(time.Minute)); err != nil || n != 0 {
+				t.Errorf("counted %d, %v in the next minute, want 0", n, err)
+			}
+			key := "seriatim-missing:{" + minute.UTC().Format("200601021504") + "}"
+			if ttl := b.rdb.TTL(t.Context(), key).Val(); ttl <= 0 || ttl > 2*time.Minute {
+				t.Errorf("the counter lives %v, want two minutes", ttl)
+			}
+		},
+	})
+}
