@@ -9,27 +9,34 @@ import (
 
 var errPrefer = errors.New(`malformed Prefer header: it is a list of preferences such as respond-async or name="value", with every quote closed`)
 
-// parsePrefer returns the names of the preferences in the values of Prefer headers, in lower case (RFC 7240). Their values
-// and parameters are not needed: a preference that this code does not know is ignored, as the RFC demands. The error is
-// errPrefer. It is not read as a structured field, which knows no upper case and no white space around "=".
-func parsePrefer(values []string) (map[string]bool, error) {
+// preferences are those of a request by name, in lower case, with their values, in quotes where they came so.
+type preferences map[string]string
+
+func (p preferences) has(name string) bool { _, ok := p[name]; return ok }
+
+// parsePrefer reads the values of Prefer headers (RFC 7240). Parameters are not needed, and a preference that this code does
+// not know is ignored, as the RFC demands; of one that is repeated the first counts. The error is errPrefer. It is not read as
+// a structured field, which knows no upper case and no white space around "=".
+func parsePrefer(values []string) (preferences, error) {
 	elements, err := splitUnquoted(strings.Join(values, ","), ',')
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
+	list := preferences{}
 	for _, element := range elements {
 		preference, _, _ := strings.Cut(element, ";")
-		name, _, assigned := strings.Cut(preference, "=")
+		name, value, assigned := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
 		switch {
 		case httpguts.ValidHeaderFieldName(name): // a token
-			names[name] = true
+			if !list.has(name) {
+				list[name] = strings.Trim(value, " \t")
+			}
 		case name != "" || assigned:
 			return nil, errPrefer
 		}
 	}
-	return names, nil
+	return list, nil
 }
 
 // splitUnquoted splits s at every sep outside a quoted string.

@@ -9,27 +9,21 @@ import (
 
 func TestParsePrefer(t *testing.T) {
 	t.Parallel()
-	names := func(list ...string) map[string]bool {
-		m := map[string]bool{}
-		for _, name := range list {
-			m[name] = true
-		}
-		return m
-	}
 	for _, tt := range []struct {
 		values []string
-		want   map[string]bool
+		want   preferences
 		err    error
 	}{
-		{nil, names(), nil},
-		{[]string{""}, names(), nil},
-		{[]string{" , ,"}, names(), nil},
-		{[]string{"respond-async"}, names("respond-async"), nil},
-		{[]string{"RESPOND-async, wait = 10"}, names("respond-async", "wait"), nil},
-		{[]string{"respond-async", "wait=10"}, names("respond-async", "wait"), nil},
-		{[]string{`foo; some-parameter="a, wait=1"`}, names("foo"), nil},
-		{[]string{`foo="a \" , wait=1"; x`}, names("foo"), nil},
-		{[]string{`foo="";bar`}, names("foo"), nil},
+		{nil, preferences{}, nil},
+		{[]string{""}, preferences{}, nil},
+		{[]string{" , ,"}, preferences{}, nil},
+		{[]string{"respond-async"}, preferences{"respond-async": ""}, nil},
+		{[]string{"RESPOND-async, wait = 10"}, preferences{"respond-async": "", "wait": "10"}, nil},
+		{[]string{"respond-async", "wait=10"}, preferences{"respond-async": "", "wait": "10"}, nil},
+		{[]string{`foo; some-parameter="a, wait=1"`}, preferences{"foo": ""}, nil},
+		{[]string{`foo="a \" , wait=1"; x`}, preferences{"foo": `"a \" , wait=1"`}, nil},
+		{[]string{`foo="";bar`}, preferences{"foo": `""`}, nil},
+		{[]string{"wait=1, wait=2", "WAIT=3"}, preferences{"wait": "1"}, nil},
 		{[]string{`foo="bar`}, nil, errPrefer},
 		{[]string{`foo="bar\"`}, nil, errPrefer},
 		{[]string{`"foo"`}, nil, errPrefer},
@@ -38,7 +32,7 @@ func TestParsePrefer(t *testing.T) {
 	} {
 		got, err := parsePrefer(tt.values)
 		if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, tt.err) {
-			t.Errorf("%q: error %v, want %v; names (-want +got):\n%s", tt.values, err, tt.err, diff)
+			t.Errorf("%q: error %v, want %v; preferences (-want +got):\n%s", tt.values, err, tt.err, diff)
 		}
 	}
 }

@@ -76,14 +76,14 @@ func (c *call) wantsAsync() (bool, error) {
 	if len(c.r.Header.Values("Seriatim-Deadline")) > 0 {
 		return false, notBuilt("The header Seriatim-Deadline")
 	}
-	preferences, err := parsePrefer(c.r.Header.Values("Prefer"))
+	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
 	if err != nil {
 		return false, malformedHeader(sentence(err), err)
 	}
-	if preferences["wait"] {
+	if preferred.has("wait") {
 		return false, notBuilt("The preference wait of the header Prefer")
 	}
-	return preferences["respond-async"], nil
+	return preferred.has("respond-async"), nil
 }
 
 // target returns the target of the request, and its name where the client gave one.

@@ -16,7 +16,9 @@ import (
 
 // Config is what the environment says.
 type Config struct {
-	Redis  redisconn.Config
+	Redis redisconn.Config
+	// Cache is the Redis of collapsed reads; with an empty URL they are in Redis.
+	Cache  redisconn.Config
 	Tasks  taskqueue.Config
 	Policy *policy.Document
 	// Callers are those whom the executor lets in.
@@ -26,15 +28,16 @@ type Config struct {
 }
 
 // FromEnv reads the environment through lookup: SERIATIM_CONFIG or SERIATIM_CONFIG_FILE, SERIATIM_REDIS_URL, SERIATIM_REDIS_CA,
-// SERIATIM_QUEUE, SERIATIM_EXECUTOR_URL, SERIATIM_TASKS_SERVICE_ACCOUNT, SERIATIM_ENVELOPE_KEY, SERIATIM_TASKS_ENDPOINT,
+// SERIATIM_CACHE_REDIS_URL, SERIATIM_QUEUE, SERIATIM_EXECUTOR_URL, SERIATIM_TASKS_SERVICE_ACCOUNT, SERIATIM_ENVELOPE_KEY, SERIATIM_TASKS_ENDPOINT,
 // SERIATIM_AUTH, SERIATIM_SWEEP_SERVICE_ACCOUNT. The error names every variable at fault.
 func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	var c Config
-	var errs [4]error
+	var errs [5]error
 	c.Redis, errs[0] = redisconn.FromEnv(lookup)
 	c.Tasks, errs[1] = taskqueue.FromEnv(lookup)
 	c.Policy, errs[2] = policy.FromEnv(lookup)
 	c.Callers, errs[3] = caller.FromEnv(lookup)
+	c.Cache, errs[4] = cacheFromEnv(lookup)
 	if err := errors.Join(errs[:]...); err != nil {
 		return Config{}, err
 	}

@@ -28,6 +28,7 @@ type Parts struct {
 	Records   Records
 	Runner    *lane.Runner
 	Tasks     lane.Tasks
+	Reads     *Reads
 	Drain     *shutdown.Drain
 	Clock     clock.System
 	Random    clock.System
@@ -52,11 +53,15 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
+	reads, err := openReads(c, rdb)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
 	queue, err := taskqueue.New(ctx, c.Tasks)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open queue: %w", err), rdb.Close())
+		return nil, errors.Join(fmt.Errorf("open queue: %w", err), reads.close(), rdb.Close())
 	}
-	p := &Parts{Config: c, Redis: rdb, Queue: queue, Targets: targets, Hub: slot.NewHub(rdb), Drain: &shutdown.Drain{}}
+	p := &Parts{Config: c, Redis: rdb, Queue: queue, Targets: targets, Hub: slot.NewHub(rdb), Reads: reads, Drain: &shutdown.Drain{}}
 	p.Intervals = slot.NewIntervals(rdb, p.Clock.Now)
 	p.Slots = slot.New(rdb, slot.First, p.Intervals)
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
@@ -71,7 +76,7 @@ func (p *Parts) CountMissing(ctx context.Context) (bool, error) {
 
 // Close frees the connections. No work may be under way.
 func (p *Parts) Close() error {
-	return errors.Join(p.Hub.Close(), p.Queue.Close(), p.Redis.Close())
+	return errors.Join(p.Reads.close(), p.Hub.Close(), p.Queue.Close(), p.Redis.Close())
 }
 
 func openTargets(doc *policy.Document, functions *target.Set) (*target.Set, error) {
