@@ -15,7 +15,9 @@ import (
 
 func (s *Stack) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/executor", s.instances(func(p *bundle.Parts) http.Handler { return executor.Wire(p, s.counts.observe) }))
+	back := s.instances(func(p *bundle.Parts) http.Handler { return executor.Wire(p, s.counts.observe) })
+	mux.Handle("/executor", back)
+	mux.Handle("/executor/sweep", http.StripPrefix("/executor", back))
 	mux.Handle("/sample", s.Sample)
 	mux.HandleFunc("GET /console/api/stats", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

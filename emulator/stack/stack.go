@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
@@ -63,6 +64,8 @@ type Stack struct {
 	listener net.Listener
 	server   *http.Server
 	redis    *embedded
+	stop     chan struct{}
+	sweeper  sync.WaitGroup
 }
 
 // DefaultConfig is the document used where none is given: every key, one second apart, to the sample target of the Stack at base.
@@ -72,7 +75,7 @@ func DefaultConfig(base string) string {
 
 // Start runs a Stack until Close. In the configuration, {env: SAMPLE_URL} is the sample target's URL.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, Sample: &sample.Target{}}
+	s := &Stack{options: o, Sample: &sample.Target{}, stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -99,6 +102,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.server.Serve(s.listener) }()
+	s.sweeper.Go(s.sweep)
 	return s, nil
 }
 
@@ -166,6 +170,8 @@ func (s *Stack) open(ctx context.Context) error {
 // Close ends everything that Start began: first what calls, then what is called.
 func (s *Stack) Close() error {
 	var errs []error
+	close(s.stop)
+	s.sweeper.Wait()
 	if s.Tasks != nil {
 		s.Tasks.Close()
 	}
@@ -183,6 +189,25 @@ func (s *Stack) Close() error {
 		s.redis.close()
 	}
 	return errors.Join(errs...)
+}
+
+// sweepEvery is how often Cloud Scheduler has the executor sweep.
+const sweepEvery = time.Minute
+
+// sweep is the Stack's Cloud Scheduler.
+func (s *Stack) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+			if resp, err := http.Post(s.URL+"/executor/sweep", "", nil); err == nil { //nolint:noctx // it ends with the server
+				_ = resp.Body.Close()
+			}
+		}
+	}
 }
 
 func (s *Stack) logger() *slog.Logger {

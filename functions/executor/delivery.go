@@ -166,9 +166,9 @@ func (d *delivery) unreachable(ctx context.Context, op string, err error) int {
 	return http.StatusServiceUnavailable
 }
 
-func (d *delivery) draining() bool {
+func (e *Executor) draining() bool {
 	select {
-	case <-d.Drain.Closed():
+	case <-e.Drain.Closed():
 		return true
 	default:
 		return false

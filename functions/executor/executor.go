@@ -52,17 +52,25 @@ type Wakes interface {
 	Listen(ctx context.Context, key string, ticket int64) *slot.Listener
 }
 
+// Inspector reads lanes.
+type Inspector interface {
+	Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error)
+}
+
 // Config is what an Executor works with. All fields are required.
 type Config struct {
-	Policy  *policy.Document
-	Slots   Slots
-	Holes   Holes
-	Queue   Queue
-	Opener  Opener
-	Records Records
-	Wakes   Wakes
-	Runner  *lane.Runner
-	Tasks   lane.Tasks
+	Policy    *policy.Document
+	Slots     Slots
+	Holes     Holes
+	Inspector Inspector
+	Queue     Queue
+	Opener    Opener
+	Records   Records
+	Wakes     Wakes
+	Runner    *lane.Runner
+	Tasks     lane.Tasks
+	// Lanes returns the keys of lanes to sweep, a bounded number that goes on from call to call.
+	Lanes func(ctx context.Context) ([]string, error)
 	// CountMissing counts one missing head and says whether voiding may go on.
 	CountMissing func(ctx context.Context) (bool, error)
 	// Exchange shares what has been learned about a policy's intervals.

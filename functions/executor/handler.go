@@ -31,11 +31,12 @@ func (e *Executor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	log := logging.FromContext(r.Context()).With(logging.Task, r.Header.Get(taskHeader))
 	ctx := logging.WithContext(r.Context(), log)
-	status := e.serve(ctx, w, r)
+	status, body := e.serve(ctx, w, r)
 	w.WriteHeader(status)
+	_, _ = w.Write(body)
 }
 
-func (e *Executor) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (status int) {
+func (e *Executor) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (status int, answer []byte) {
 	log := logging.FromContext(ctx)
 	defer func() {
 		if p := recover(); p != nil {
@@ -44,19 +45,22 @@ func (e *Executor) serve(ctx context.Context, w http.ResponseWriter, r *http.Req
 		}
 	}()
 	if r.Method != http.MethodPost {
-		return http.StatusMethodNotAllowed
+		return http.StatusMethodNotAllowed, nil
+	}
+	if r.URL.Path == sweepPath {
+		return e.serveSweep(ctx)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		log.WarnContext(ctx, "reading a delivery failed", "error", err)
-		return http.StatusConflict
+		return http.StatusConflict, nil
 	}
 	env, err := e.Opener.Open(body, r.Header.Get(taskqueue.MACHeader))
 	if err != nil {
-		return refuse(ctx, log, err)
+		return refuse(ctx, log, err), nil
 	}
 	// Not the ticket: what is logged may be about another one, that this delivery drives.
-	return e.Deliver(logging.WithContext(ctx, log.With(logging.Lane, env.Key)), env)
+	return e.Deliver(logging.WithContext(ctx, log.With(logging.Lane, env.Key)), env), nil
 }
 
 // refuse decides about an envelope that cannot be used: a wrong MAC and a newer version keep their task, since a key mistake or

@@ -70,12 +70,13 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	b.events = func(e Event) int { mu.Lock(); defer mu.Unlock(); return counts[e] }
 	system := clock.System{}
 	b.Executor = New(Config{
-		Policy: doc, Slots: b.slots, Holes: b.slots, Queue: b.queue, Opener: keys, Records: b.records, Wakes: hub,
+		Policy: doc, Slots: b.slots, Holes: b.slots, Inspector: b.slots, Queue: b.queue, Opener: keys, Records: b.records, Wakes: hub,
 		Runner:       &lane.Runner{Slots: b.slots, Targets: targets, Clock: system, Random: system},
 		Tasks:        lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: system, Random: system},
 		CountMissing: func(context.Context) (bool, error) { return b.missing() },
 		Exchange:     func(context.Context, string) error { return nil },
 		Observe:      func(e Event) { mu.Lock(); defer mu.Unlock(); counts[e]++ },
+		Lanes:        func(ctx context.Context) ([]string, error) { return slot.Lanes(ctx, rdb) },
 		Drain:        &shutdown.Drain{}, Clock: system, Random: system,
 	})
 	return b

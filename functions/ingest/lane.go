@@ -75,7 +75,7 @@ func (c *call) lastFailure(ctx context.Context, s slot.State) (slot.Record, erro
 func nextStart(s slot.State) int64 {
 	switch {
 	case s.Next.Ticket != 0 && s.Next.At != 0:
-		return s.HeadRun
+		return max(s.HeadRun, s.Now)
 	case s.Next.Ticket == 0 && s.Gate > s.Now:
 		return s.Gate
 	}

@@ -20,7 +20,7 @@ local out = reply('LANE', 'absent', absent and '1' or '0', 'depth', int(absent a
   'kickset', int(s.kickset), 'kickat', int(s.kickat), 'miss', int(s.miss), 'runningcount', int(running()),
   'last', int(waiting > 0 and slot(waiting - 1) or 0), 'running', table.concat(list, ' '))
 if h and e then
-  append(out, { 'headnb', int(e.nb), 'headatt', int(e.att), 'headrun', int(math.max(now, runAt(e))) })
+  append(out, { 'headnb', int(e.nb), 'headatt', int(e.att), 'headrun', int(runAt(e)) })
 end
 append(out, nextHead())
 if r ~= '' then

@@ -41,7 +41,7 @@ func TestInspect(t *testing.T) {
 				},
 				Depth: 3, Waiting: 2, Running: []slot.Running{{Ticket: g.Ticket, Request: "runs", Started: started}},
 				Gate: after(now, b.lane.Spacing), HeadRun: after(now, b.lane.Spacing), Last: after(now, 2*b.lane.Spacing),
-				Resolved: 1, Full: true,
+				Resolved: 1, NextTicket: tasks[1].Ticket + 1, Full: true,
 			}
 			want.Interval = state.Interval // TestInterval
 			if diff := cmp.Diff(want, state); diff != "" {
