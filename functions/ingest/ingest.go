@@ -40,7 +40,7 @@ type Records interface {
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
 }
 
-// Config is what a Handler works with. All fields are required, but for those of Health.
+// Config is what a Handler works with. All fields are required, but for Reads where the policy has no origins, and those of Health.
 type Config struct {
 	Policy    *policy.Document
 	Slots     Slots
@@ -49,6 +49,7 @@ type Config struct {
 	Records   Records
 	Runner    *lane.Runner
 	Tasks     lane.Tasks
+	Reads     Reads
 	// Exchange shares what has been learned about a policy's intervals.
 	Exchange func(ctx context.Context, policy string) error
 	Health   Health

@@ -35,8 +35,8 @@ var routes = compile(map[string]func(*call) error{
 	"POST /v1/lanes/{key}/dead-letters/{id}/redrive": nil,
 	"POST /v1/targets/{name}/pause":                  nil,
 	"POST /v1/targets/{name}/resume":                 nil,
-	"GET /v1/fetch/{origin}/{path...}":               nil,
-	"DELETE /v1/fetch/{origin}/{path...}":            nil,
+	"GET /v1/fetch/{origin}/{path...}":               (*call).fetch,
+	"DELETE /v1/fetch/{origin}/{path...}":            (*call).forget,
 	"GET /v1/health":                                 (*call).healthState,
 })
 
