@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
@@ -16,33 +17,67 @@ import (
 type Function struct {
 	// Assemble makes the handler from the parts.
 	Assemble func(*Parts) http.Handler
+	// Lookup reads the environment.
+	// Default: os.LookupEnv.
+	Lookup func(string) (string, bool)
 
-	once    sync.Once
+	open func(context.Context, Config, *target.Set) (*Parts, error) // a test's, else Open
+
+	mu      sync.Mutex
 	handler http.Handler
 }
 
 // ServeHTTP answers a request of the functions framework. When the environment is at fault, every request is answered 500 and
-// the log says what is wrong: a function that exits at start shows nothing but a failed deployment.
+// the log says what is wrong: a function that exits at start shows nothing but a failed deployment. When the parts cannot be
+// made, as may be at a cold start before the network is there, the answer is 503 and the next request tries again.
 func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.once.Do(func() { f.handler = f.open(context.WithoutCancel(r.Context())) })
-	f.handler.ServeHTTP(w, r)
+	f.current(context.WithoutCancel(r.Context())).ServeHTTP(w, r)
 }
 
-func (f *Function) open(ctx context.Context) http.Handler {
-	c, err := FromEnv(os.LookupEnv)
-	log := c.Logger(os.Stderr)
-	if err == nil {
-		var p *Parts
-		if p, err = Open(ctx, c, &target.Default); err == nil {
-			shutdown.OnSIGTERM(p.Drain, os.Exit)
-			handler := f.Assemble(p)
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				handler.ServeHTTP(w, r.WithContext(logging.WithContext(r.Context(), log.With(logging.Trace(r).Attrs()...))))
-			})
-		}
+// current is the function's handler, or one for this request only where there is none yet.
+func (f *Function) current(ctx context.Context) http.Handler {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.handler != nil {
+		return f.handler
 	}
-	log.Log(ctx, logging.Critical, "the function cannot start: set its environment right and deploy again", "error", err)
+	lookup := f.Lookup
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	c, err := FromEnv(lookup)
+	log := c.Logger(os.Stderr)
+	if err != nil {
+		log.Log(ctx, logging.Critical, "the function cannot start: set its environment right and deploy again", logging.Error, err.Error())
+		f.handler = refusing(http.StatusInternalServerError, "misconfigured: see the log")
+		return f.handler
+	}
+	open := f.open
+	if open == nil {
+		open = Open
+	}
+	p, err := open(ctx, c, &target.Default)
+	if err != nil {
+		log.ErrorContext(ctx, "the function is not ready: the next request tries again", logging.Error, err.Error())
+		return refusing(http.StatusServiceUnavailable, "starting: try again")
+	}
+	shutdown.OnSIGTERM(p.Drain, os.Exit)
+	f.handler = traced(log, f.Assemble(p))
+	return f.handler
+}
+
+func refusing(status int, text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "misconfigured: see the log", http.StatusInternalServerError)
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "5")
+		}
+		http.Error(w, text, status)
+	})
+}
+
+// traced gives each request a logger with its trace.
+func traced(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(logging.WithContext(r.Context(), log.With(logging.Trace(r).Attrs()...))))
 	})
 }

@@ -1,0 +1,87 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/target"
+)
+
+func environment(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"SERIATIM_CONFIG":       "targets: {work: {url: 'http://127.0.0.1:1/'}}\nlanes: [{match: '*', target: work, spacing: 0s}]\n",
+		"SERIATIM_REDIS_URL":    "redis://" + redistest.Miniredis(t).Addr(),
+		"SERIATIM_QUEUE":        "projects/p/locations/l/queues/q",
+		"SERIATIM_EXECUTOR_URL": "http://127.0.0.1:1/", "SERIATIM_ENVELOPE_KEY": "0123456789abcdef0123456789abcdef",
+		"SERIATIM_TASKS_ENDPOINT": "127.0.0.1:1", "SERIATIM_AUTH": "off",
+	}
+}
+
+func function(env map[string]string) *Function {
+	return &Function{
+		Lookup: func(name string) (string, bool) { value, ok := env[name]; return value, ok },
+		Assemble: func(p *Parts) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte(p.Config.Project))
+			})
+		},
+	}
+}
+
+func get(t *testing.T, f *Function) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	return w
+}
+
+func TestFunction(t *testing.T) {
+	t.Parallel()
+	t.Run("is made from its environment with the first request", func(t *testing.T) {
+		t.Parallel()
+		f := function(environment(t))
+		for range 2 {
+			if w := get(t, f); w.Code != http.StatusOK || w.Body.String() != "p" {
+				t.Errorf("%d %q, want 200 and the project", w.Code, w.Body)
+			}
+		}
+	})
+	t.Run("answers 500 as long as its environment is at fault, each variable by itself", func(t *testing.T) {
+		t.Parallel()
+		good := environment(t)
+		for name := range good {
+			if name == "SERIATIM_AUTH" || name == "SERIATIM_TASKS_ENDPOINT" {
+				continue // without them it is a function in the cloud, for which others are missing
+			}
+			bad := maps.Clone(good)
+			delete(bad, name)
+			if w := get(t, function(bad)); w.Code != http.StatusInternalServerError {
+				t.Errorf("without %s: %d, want 500", name, w.Code)
+			}
+			if _, err := FromEnv(function(bad).Lookup); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("without %s the error is %v, want it named", name, err)
+			}
+		}
+	})
+	t.Run("tries again when its parts cannot be made yet", func(t *testing.T) {
+		t.Parallel()
+		f := function(environment(t))
+		f.open = func(context.Context, Config, *target.Set) (*Parts, error) {
+			return nil, errors.New("no credentials before the network is there")
+		}
+		if w := get(t, f); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("first: %d, want 503 with Retry-After", w.Code)
+		}
+		f.open = nil
+		if w := get(t, f); w.Code != http.StatusOK {
+			t.Errorf("then: %d, want 200", w.Code)
+		}
+	})
+}
