@@ -128,7 +128,7 @@ locals {
       queue_depth    = "metric.type=\"cloudtasks.googleapis.com/queue/depth\" resource.type=\"cloud_tasks_queue\" resource.labels.queue_id=\"${google_cloud_tasks_queue.this.name}\""
       dispatches     = "metric.type=\"cloudtasks.googleapis.com/queue/task_attempt_count\" resource.type=\"cloud_tasks_queue\" resource.labels.queue_id=\"${google_cloud_tasks_queue.this.name}\""
       dispatch_delay = "metric.type=\"cloudtasks.googleapis.com/queue/task_attempt_delays\" resource.type=\"cloud_tasks_queue\" resource.labels.queue_id=\"${google_cloud_tasks_queue.this.name}\""
-      redis_memory   = "metric.type=\"redis.googleapis.com/stats/memory/usage_ratio\" resource.type=\"redis_instance\" resource.labels.instance_id=\"${google_redis_instance.this.id}\""
+      redis_memory   = "metric.type=\"redis.googleapis.com/stats/memory/usage_ratio\" resource.type=\"redis_instance\" resource.labels.instance_id=\"${google_redis_instance.this["lanes"].id}\""
       requests       = "metric.type=\"run.googleapis.com/request_count\" resource.type=\"cloud_run_revision\" resource.labels.service_name=\"${local.ingest_name}\""
       crashes        = "metric.type=\"run.googleapis.com/request_count\" resource.type=\"cloud_run_revision\" resource.labels.service_name=monitoring.regex.full_match(\"${local.ingest_name}|${local.executor_name}\") metric.labels.response_code=\"500\""
     }

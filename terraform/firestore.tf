@@ -1,9 +1,22 @@
 locals {
-  # Collections that the functions write, and the field with each document's expiry. Documents are read by id only, so there is no
-  # composite index, and the expiry is not indexed either: it grows with time, and such an index is a hot spot.
-  firestore_collections = {}
+  # SERIATIM_FIRESTORE, and the right to use the database, are given once the functions read the variable.
+  uses_firestore = false
 
-  uses_firestore = length(local.firestore_collections) > 0
+  # What shared/record and shared/idempotency declare (their Collection), held equal by firestore_test.go: the field by which
+  # Firestore deletes a document, the fields without an index (large ones, and those that grow with time, where an index is a hot
+  # spot), and the composite indexes.
+  firestore_collections = {
+    seriatim-requests = {
+      ttl       = "expire_at"
+      unindexed = ["fingerprint", "fence", "attempts", "reason", "detail", "target", "submitted", "started", "response", "payload_header", "payload_body"]
+      indexes   = [["lane", "ticket"], ["lane", "status", "ticket"], ["lane", "status", "finished DESCENDING"]]
+    }
+    seriatim-idempotency = {
+      ttl       = "expire_at"
+      unindexed = ["owner", "fingerprint", "state", "life_ms", "result"]
+      indexes   = []
+    }
+  }
 }
 
 resource "google_firestore_database" "this" {
@@ -17,15 +30,42 @@ resource "google_firestore_database" "this" {
   depends_on = [google_project_service.this["firestore"]]
 }
 
-resource "google_firestore_field" "expiry" {
+resource "google_firestore_field" "ttl" {
   for_each = local.firestore_collections
 
   database   = google_firestore_database.this.name
   collection = each.key
-  field      = each.value
+  field      = each.value.ttl
 
   ttl_config {}
   index_config {} # none
+}
+
+resource "google_firestore_field" "unindexed" {
+  for_each = merge([for name, c in local.firestore_collections : { for field in c.unindexed : "${name}/${field}" => { collection = name, field = field } }]...)
+
+  database   = google_firestore_database.this.name
+  collection = each.value.collection
+  field      = each.value.field
+
+  index_config {} # none
+}
+
+resource "google_firestore_index" "this" {
+  for_each = merge([for name, c in local.firestore_collections : { for fields in c.indexes : "${name}/${join(",", fields)}" => { collection = name, fields = fields } }]...)
+
+  database    = google_firestore_database.this.name
+  collection  = each.value.collection
+  query_scope = "COLLECTION"
+
+  dynamic "fields" {
+    for_each = each.value.fields
+
+    content {
+      field_path = split(" ", fields.value)[0]
+      order      = try(split(" ", fields.value)[1], "ASCENDING")
+    }
+  }
 }
 
 resource "google_project_iam_member" "uses_firestore" {

@@ -56,22 +56,11 @@ resource "google_project_service" "this" {
 locals {
   environment = merge(var.target_environment, {
     SERIATIM_CONFIG                = file(var.config_file)
-    SERIATIM_REDIS_CA              = join("\n", google_redis_instance.this.server_ca_certs[*].cert)
+    SERIATIM_REDIS_CA              = join("\n", flatten([for instance in google_redis_instance.this : instance.server_ca_certs[*].cert]))
     SERIATIM_QUEUE                 = google_cloud_tasks_queue.this.id
     SERIATIM_EXECUTOR_URL          = local.executor_url
     SERIATIM_TASKS_SERVICE_ACCOUNT = google_service_account.tasks.email
     }, local.uses_firestore ? {
     SERIATIM_FIRESTORE = google_firestore_database.this.id
   } : {})
-
-  secret_environment = merge({ for name, s in var.target_secrets : name => s }, {
-    SERIATIM_REDIS_URL = {
-      secret  = google_secret_manager_secret.this["redis-url"].secret_id
-      version = google_secret_manager_secret_version.redis_url.version
-    }
-    SERIATIM_ENVELOPE_KEY = {
-      secret  = google_secret_manager_secret.this["envelope-key"].secret_id
-      version = google_secret_manager_secret_version.envelope_key.version
-    }
-  })
 }

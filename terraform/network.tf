@@ -50,7 +50,7 @@ resource "google_compute_firewall" "to_redis" {
 
   allow {
     protocol = "tcp"
-    ports    = [google_redis_instance.this.port]
+    ports    = distinct([for instance in google_redis_instance.this : tostring(instance.port)])
   }
 }
 

@@ -1,6 +1,24 @@
-# Both functions read these two; a secret's value reaches an instance as an environment variable when it starts.
+# A secret's value reaches an instance as an environment variable when it starts.
+locals {
+  redis_variables = { lanes = "SERIATIM_REDIS_URL", cache = "SERIATIM_CACHE_REDIS_URL" }
+  own_secrets     = toset(concat(["envelope-key"], [for name in keys(local.redis_instances) : "redis-url-${name}"]))
+
+  secret_environment = merge(var.target_secrets,
+    {
+      SERIATIM_ENVELOPE_KEY = {
+        secret  = google_secret_manager_secret.this["envelope-key"].secret_id
+        version = google_secret_manager_secret_version.envelope_key.version
+      }
+    },
+    { for name in keys(local.redis_instances) : local.redis_variables[name] => {
+      secret  = google_secret_manager_secret.this["redis-url-${name}"].secret_id
+      version = google_secret_manager_secret_version.redis_url[name].version
+    } },
+  )
+}
+
 resource "google_secret_manager_secret" "this" {
-  for_each = toset(["redis-url", "envelope-key"])
+  for_each = local.own_secrets
 
   secret_id = "${var.name}-${each.key}"
 
@@ -16,8 +34,14 @@ resource "google_secret_manager_secret" "this" {
 }
 
 resource "google_secret_manager_secret_version" "redis_url" {
-  secret      = google_secret_manager_secret.this["redis-url"].id
-  secret_data = "rediss://:${urlencode(google_redis_instance.this.auth_string)}@${google_redis_instance.this.host}:${google_redis_instance.this.port}"
+  for_each = local.redis_instances
+
+  secret      = google_secret_manager_secret.this["redis-url-${each.key}"].id
+  secret_data = "rediss://:${urlencode(google_redis_instance.this[each.key].auth_string)}@${google_redis_instance.this[each.key].host}:${google_redis_instance.this[each.key].port}"
+
+  lifecycle {
+    create_before_destroy = true # instances of the revision before still start with the old version
+  }
 }
 
 # HMAC keys of task envelopes, 256 bits of randomness each. A key leaves only when no task that it signed can be left: 32 days.
@@ -33,7 +57,7 @@ resource "google_secret_manager_secret_version" "envelope_key" {
   secret_data = join(",", [for name in var.envelope_keys : random_password.envelope_key[name].result])
 
   lifecycle {
-    create_before_destroy = true # instances of the revision before still start with it
+    create_before_destroy = true
   }
 }
 

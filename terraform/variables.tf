@@ -244,6 +244,17 @@ variable "redis" {
   }
 }
 
+variable "cache_memory_gb" {
+  description = "GiB of a second Redis, without a replica, for collapsed reads; 0: they share the Redis of the lanes, within the bounds of each origin's max_bytes."
+  type        = number
+  default     = 0
+
+  validation {
+    condition     = var.cache_memory_gb >= 0 && var.cache_memory_gb <= 300 && floor(var.cache_memory_gb) == var.cache_memory_gb
+    error_message = "The cache has 0 to 300 whole GiB."
+  }
+}
+
 # ---- network --------------------------------------------------------------------------------------------------------
 
 variable "subnet_range" {

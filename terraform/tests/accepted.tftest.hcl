@@ -96,7 +96,7 @@ run "development" {
   }
 
   assert {
-    condition     = google_cloud_tasks_queue.this.deletion_policy == "DELETE" && !google_redis_instance.this.deletion_protection && google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_DISABLED"
+    condition     = google_cloud_tasks_queue.this.deletion_policy == "DELETE" && alltrue([for r in google_redis_instance.this : !r.deletion_protection]) && google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_DISABLED"
     error_message = "A development environment cannot be destroyed."
   }
 

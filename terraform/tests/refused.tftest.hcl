@@ -41,9 +41,11 @@ run "first_wrong_values" {
     notification_channels = ["123"]                             # channel by its number
     runbook_url           = "https://acme.example/runbooks#top" # runbooks with fragment
     alerts                = { dead_letters = -1 }               # negative alert
+    cache_memory_gb       = 0.5                                 # half a gigabyte of cache
   }
 
   expect_failures = [
+    var.cache_memory_gb,
     var.project_id,
     var.region,
     var.name,

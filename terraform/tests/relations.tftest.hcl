@@ -9,10 +9,11 @@ mock_provider "random" {
 }
 
 variables {
-  project_id  = "acme-prod"
-  region      = "europe-west1"
-  config_file = "tests/policies/policy.yaml"
-  invokers    = ["serviceAccount:shop@acme-shop.iam.gserviceaccount.com"]
+  project_id      = "acme-prod"
+  region          = "europe-west1"
+  config_file     = "tests/policies/policy.yaml"
+  invokers        = ["serviceAccount:shop@acme-shop.iam.gserviceaccount.com"]
+  cache_memory_gb = 1
   target_secrets = {
     SLOW_SECRET = { secret = "slow", version = "3" }
   }
@@ -37,32 +38,32 @@ run "relations" {
   }
 
   assert {
-    condition     = google_cloud_tasks_queue.this.deletion_policy == "PREVENT" && google_redis_instance.this.deletion_protection && google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_ENABLED" && google_firestore_database.this.deletion_policy == "PREVENT"
+    condition     = google_cloud_tasks_queue.this.deletion_policy == "PREVENT" && alltrue([for r in google_redis_instance.this : r.deletion_protection]) && google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_ENABLED" && google_firestore_database.this.deletion_policy == "PREVENT"
     error_message = "What holds data is not protected from a destroy."
   }
 
   assert {
-    condition     = google_redis_instance.this.redis_configs["maxmemory-policy"] == "noeviction"
+    condition     = length(google_redis_instance.this) == 2 && alltrue([for r in google_redis_instance.this : r.redis_configs["maxmemory-policy"] == "noeviction"])
     error_message = "Redis may evict lanes and records."
   }
 
   assert {
-    condition     = google_redis_instance.this.auth_enabled
+    condition     = alltrue([for r in google_redis_instance.this : r.auth_enabled])
     error_message = "Redis asks for no password."
   }
 
   assert {
-    condition     = google_redis_instance.this.transit_encryption_mode == "SERVER_AUTHENTICATION"
+    condition     = alltrue([for r in google_redis_instance.this : r.transit_encryption_mode == "SERVER_AUTHENTICATION"])
     error_message = "Redis is reached without TLS."
   }
 
   assert {
-    condition     = google_redis_instance.this.tier == "STANDARD_HA" && google_redis_instance.this.persistence_config[0].persistence_mode == "RDB"
+    condition     = google_redis_instance.this["lanes"].tier == "STANDARD_HA" && google_redis_instance.this["lanes"].persistence_config[0].persistence_mode == "RDB"
     error_message = "Redis has no replica or keeps no snapshots."
   }
 
   assert {
-    condition     = startswith(google_secret_manager_secret_version.redis_url.secret_data, "rediss://:") && endswith(google_secret_manager_secret_version.redis_url.secret_data, "@10.9.0.4:6378") && !strcontains(google_secret_manager_secret_version.redis_url.secret_data, " ")
+    condition     = alltrue([for v in google_secret_manager_secret_version.redis_url : startswith(v.secret_data, "rediss://:") && endswith(v.secret_data, "@10.9.0.4:6378") && !strcontains(v.secret_data, " ")])
     error_message = "The URL of Redis is not rediss:// with the password percent-encoded."
   }
 
@@ -142,7 +143,7 @@ run "relations" {
   }
 
   assert {
-    condition     = alltrue([for f in [google_cloudfunctions2_function.ingest, google_cloudfunctions2_function.executor] : alltrue([for name in keys(f.service_config[0].environment_variables) : !contains(["SERIATIM_REDIS_URL", "SERIATIM_ENVELOPE_KEY", "SLOW_SECRET"], name)]) && toset(f.service_config[0].secret_environment_variables[*].key) == toset(["SERIATIM_REDIS_URL", "SERIATIM_ENVELOPE_KEY", "SLOW_SECRET"])])
+    condition     = alltrue([for f in [google_cloudfunctions2_function.ingest, google_cloudfunctions2_function.executor] : alltrue([for name in keys(f.service_config[0].environment_variables) : !contains(["SERIATIM_REDIS_URL", "SERIATIM_CACHE_REDIS_URL", "SERIATIM_ENVELOPE_KEY", "SLOW_SECRET"], name)]) && toset(f.service_config[0].secret_environment_variables[*].key) == toset(["SERIATIM_REDIS_URL", "SERIATIM_CACHE_REDIS_URL", "SERIATIM_ENVELOPE_KEY", "SLOW_SECRET"])])
     error_message = "A secret stands in a function's plain environment, or does not reach it."
   }
 

@@ -1,0 +1,328 @@
+package terraform_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tasksapi "cloud.google.com/go/cloudtasks/apiv2"
+	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// pending are metrics whose lines the code does not write yet, and what writes them.
+var pending = map[string]string{
+	"seriatim_swept_lanes": "the sweep", "seriatim_slip": "the logs of transitions",
+}
+
+// permissions that an RPC needs: https://cloud.google.com/tasks/docs/reference-access-control. GetTask asks for the FULL view.
+var permissions = map[string][]string{
+	"CreateTask": {"cloudtasks.tasks.create"},
+	"GetTask":    {"cloudtasks.tasks.get", "cloudtasks.tasks.fullView"},
+	"GetQueue":   {"cloudtasks.queues.get"},
+}
+
+func TestADeployedRun(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.run()
+	t.Run("each function may call what it calls, and nothing else", func(t *testing.T) {
+		for name, c := range d.calls {
+			if diff := cmp.Diff(granted(t, d.state, name), needed(t, c)); diff != "" {
+				t.Errorf("permissions of %s on the queue (-granted +needed):\n%s", name, diff)
+			}
+		}
+	})
+	t.Run("every metric matches a line and takes a value out of it", func(t *testing.T) {
+		entries := d.entries()
+		for _, metric := range d.state.of("google_logging_metric") {
+			name := metric.Values["name"].(string)
+			err := try(metric.Values, entries)
+			if why := pending[name]; why != "" && err == nil {
+				t.Errorf("%s finds lines now: %s is there, so take it off the list of this test", name, why)
+			} else if why == "" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// run makes both functions write every kind of line that a metric counts, and call everything that they ever call.
+func (d *deployment) run() {
+	t := d.t
+	d.expect(http.StatusOK, d.send(t.Context(), http.MethodGet, "ingest", "/v1/health", ""))
+	d.expect(http.StatusOK, d.post("ingest", "/v1/lanes/k-idle/requests", "x"))
+	d.expect(http.StatusUnprocessableEntity, d.post("ingest", "/v1/lanes/k-dead/requests", "x"))
+	d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/k-retry/requests", "x"))
+	d.await("ingest", `"outcome":"retry"`)
+	d.await("executor", `"outcome":"done"`)
+
+	d.loseTheHead()
+
+	// Who is not Cloud Tasks, and who does not know the key.
+	d.expect(http.StatusForbidden, d.post("executor", "/", "x"))
+	d.expect(http.StatusConflict, d.post("executor", "/", "x", "Authorization", d.token(), taskqueue.MACHeader, "0"))
+	// A key whose policy has been removed since.
+	body, mac := d.seal("other")
+	d.expect(http.StatusConflict, d.post("executor", "/", body, "Authorization", d.token(), taskqueue.MACHeader, mac))
+
+	d.redis.Kill()
+	body, mac = d.seal("k-away")
+	d.expect(http.StatusServiceUnavailable, d.post("executor", "/", body, "Authorization", d.token(), taskqueue.MACHeader, mac))
+	d.expect(http.StatusServiceUnavailable, d.post("ingest", "/v1/lanes/k-away/requests", "x"))
+}
+
+// loseTheHead takes a lane's first task out of the queue behind Seriatim's back; the second finds that out.
+func (d *deployment) loseTheHead() {
+	t := d.t
+	client, err := tasksapi.NewClient(t.Context(), option.WithEndpoint(d.tasks.Addr()), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.PauseQueue(t.Context(), &cloudtaskspb.PauseQueueRequest{Name: d.queue}); err != nil {
+		t.Fatal(err)
+	}
+	before := d.taskNames(client)
+	for range 2 { // the second time confirms that the task is there
+		d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/k-lost/requests", "1", "Prefer", "respond-async", "Idempotency-Key", "1"))
+	}
+	for _, name := range d.taskNames(client) {
+		if !slices.Contains(before, name) {
+			if err := client.DeleteTask(t.Context(), &cloudtaskspb.DeleteTaskRequest{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/k-lost/requests", "2", "Prefer", "respond-async"))
+	if _, err := client.ResumeQueue(t.Context(), &cloudtaskspb.ResumeQueueRequest{Name: d.queue}); err != nil {
+		t.Fatal(err)
+	}
+	d.await("executor", "head voided: the queue does not have its task") // looked for twice, 5 s apart
+}
+
+func (d *deployment) taskNames(client *tasksapi.Client) []string {
+	var names []string
+	for task, err := range client.ListTasks(d.t.Context(), &cloudtaskspb.ListTasksRequest{Parent: d.queue}).All() {
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		names = append(names, task.GetName())
+	}
+	return names
+}
+
+func (d *deployment) expect(want, got int) {
+	d.t.Helper()
+	if got != want {
+		d.t.Fatalf("status %d, want %d\ningest:\n%s\nexecutor:\n%s", got, want, d.logs["ingest"], d.logs["executor"])
+	}
+}
+
+// await waits for a text in a function's log.
+func (d *deployment) await(name, text string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); !strings.Contains(d.logs[name].String(), text); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			d.t.Fatalf("%s has not logged %s:\n%s", name, text, d.logs[name])
+		}
+	}
+}
+
+// token is a header of Cloud Tasks as Cloud Run hands it on.
+func (d *deployment) token() string {
+	callers := d.parts["executor"].Config.Callers
+	claims, err := json.Marshal(map[string]any{
+		"iss": "https://accounts.google.com", "aud": callers.Audience, "email": callers.Tasks, "email_verified": true,
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	return "Bearer " + encode([]byte(`{"alg":"RS256"}`)) + "." + encode(claims) + ".SIGNATURE_REMOVED_BY_GOOGLE"
+}
+
+func (d *deployment) seal(key string) (body, mac string) {
+	text, mac, err := d.parts["executor"].Config.Tasks.Keys.Seal(taskqueue.Envelope{
+		V: taskqueue.Version, Kind: taskqueue.KindRequest, Key: key, Incarnation: 1, Ticket: 1, ID: "abcdefghijklmnopqrstuvwxyz",
+		Target: "work", Fingerprint: "f", Submitted: time.Now(),
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return string(text), mac
+}
+
+// granted are the permissions of a function's roles on the queue.
+func granted(t *testing.T, s state, name string) []string {
+	t.Helper()
+	role := s.get(t, "google_cloud_tasks_queue_iam_member."+name, "role")
+	var all []string
+	for _, custom := range s.of("google_project_iam_custom_role") {
+		if custom.Values["id"] == role {
+			for _, p := range custom.Values["permissions"].([]any) {
+				all = append(all, p.(string))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func needed(t *testing.T, c *calls) []string {
+	t.Helper()
+	all := map[string]bool{}
+	for method := range c.methods() {
+		if permissions[method] == nil {
+			t.Errorf("%s is called: this test does not know its permission", method)
+		}
+		for _, p := range permissions[method] {
+			all[p] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// entries are the log lines as Cloud Logging stores those of a function.
+func (d *deployment) entries() []map[string]any {
+	var all []map[string]any
+	for name, log := range d.logs {
+		service := d.state.get(d.t, "google_cloudfunctions2_function."+name, "name")
+		for line := range strings.Lines(log.String()) {
+			payload := map[string]any{}
+			if err := json.Unmarshal([]byte(line), &payload); err != nil {
+				d.t.Fatalf("%s logged %q: %v", name, line, err)
+			}
+			entry := map[string]any{
+				"resource": map[string]any{"type": "cloud_run_revision", "labels": map[string]any{"service_name": service}},
+				"severity": payload["severity"], "jsonPayload": payload,
+			}
+			delete(payload, "severity")
+			delete(payload, "time")
+			all = append(all, entry)
+		}
+	}
+	return all
+}
+
+var extractPattern = regexp.MustCompile(`^EXTRACT\(([A-Za-z_.]+)\)$`)
+
+// try applies a metric to the entries: one must match, and of those one must have every value that the metric takes out.
+func try(metric map[string]any, entries []map[string]any) error {
+	f, err := parseFilter(metric["filter"].(string))
+	if err != nil {
+		return err
+	}
+	extractors := map[string]string{}
+	if v, _ := metric["value_extractor"].(string); v != "" {
+		extractors["value"] = v
+	}
+	labels, _ := metric["label_extractors"].(map[string]any)
+	for name, extractor := range labels {
+		extractors[name] = extractor.(string)
+	}
+	matched := slices.DeleteFunc(slices.Clone(entries), func(e map[string]any) bool { return !f.matches(e) })
+	if len(matched) == 0 {
+		return fmt.Errorf("no line matches %s", metric["filter"])
+	}
+	for name, extractor := range extractors {
+		m := extractPattern.FindStringSubmatch(extractor)
+		if m == nil {
+			return fmt.Errorf("%s: no extractor: %s", name, extractor)
+		}
+		if !slices.ContainsFunc(matched, func(e map[string]any) bool { v, ok := at(e, m[1]); return ok && v != "" && v != nil }) {
+			return fmt.Errorf("%s: %s is in no line that matches", name, m[1])
+		}
+	}
+	return nil
+}
+
+func TestFiltersNameMessagesOfTheCode(t *testing.T) {
+	t.Parallel()
+	code := literals(t, "../functions", "../shared")
+	for _, metric := range deployed(t).of("google_logging_metric") {
+		f, err := parseFilter(metric.Values["filter"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f {
+			for _, message := range c.strings {
+				if c.path == "jsonPayload.message" && !code[message] && pending[metric.Values["name"].(string)] == "" {
+					t.Errorf("%s looks for %q, which no code logs", metric.Values["name"], message)
+				}
+			}
+		}
+	}
+}
+
+// googles are the metrics of Google Cloud that dashboard and alerts use: https://cloud.google.com/monitoring/api/metrics_gcp
+var googles = []string{
+	"cloudtasks.googleapis.com/queue/depth", "cloudtasks.googleapis.com/queue/task_attempt_count",
+	"cloudtasks.googleapis.com/queue/task_attempt_delays", "redis.googleapis.com/stats/memory/usage_ratio",
+	"run.googleapis.com/request_count",
+}
+
+func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	s := deployed(t)
+	known := slices.Clone(googles)
+	for _, metric := range s.of("google_logging_metric") {
+		known = append(known, "logging.googleapis.com/user/"+metric.Values["name"].(string))
+	}
+	texts := map[string]string{"dashboard": s.get(t, "google_monitoring_dashboard.this", "dashboard_json").(string)}
+	for _, alert := range s.of("google_monitoring_alert_policy") {
+		texts[alert.Address] = s.get(t, alert.Address, "conditions", 0, "condition_threshold", 0, "filter").(string)
+	}
+	used := map[string]bool{}
+	for where, text := range texts {
+		names := regexp.MustCompile(`metric\.type=\\?"([^"\\]+)\\?"`).FindAllStringSubmatch(text, -1)
+		if len(names) == 0 {
+			t.Errorf("%s names no metric: %s", where, text)
+		}
+		for _, name := range names {
+			used[name[1]] = true
+			if !slices.Contains(known, name[1]) {
+				t.Errorf("%s names %s, which does not exist", where, name[1])
+			}
+		}
+	}
+	for _, name := range known {
+		if !used[name] {
+			t.Errorf("%s is on no dashboard and in no alert", name)
+		}
+	}
+}
+
+func TestEveryAlertHasARunbook(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil || !strings.Contains(string(readme), "\n## Runbooks\n") {
+		t.Skip("the README has no section Runbooks yet")
+	}
+	for _, alert := range deployed(t).of("google_monitoring_alert_policy") {
+		heading := fmt.Sprintf("\n### Runbook: %v\n", alert.Index)
+		if !strings.Contains(string(readme), heading) {
+			t.Errorf("the README has no heading %q for %s", strings.TrimSpace(heading), alert.Address)
+		}
+	}
+}
