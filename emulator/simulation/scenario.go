@@ -87,7 +87,8 @@ func Draw(seed uint64) Scenario {
 	}
 	s.Handler = []Span{
 		{5 * time.Millisecond, 300 * time.Millisecond}, {500 * time.Millisecond, 3 * time.Second}, {time.Second, 12 * time.Second},
-	}[r.intn(3)]
+		{20 * time.Second, 45 * time.Second},
+	}[r.intn(4)]
 	switch r.intn(3) { // dense, at the lane's own pace, sparse
 	case 0:
 		s.Gap = Span{0, 20 * time.Millisecond}
@@ -97,7 +98,7 @@ func Draw(seed uint64) Scenario {
 		s.Gap = Span{0, 6*max(s.Spacing, s.Handler.High) + time.Second}
 	}
 	s.Faults = storm(0.2 + 0.8*r.float())
-	switch r.intn(8) {
+	switch r.intn(10) {
 	case 0:
 		s.Faults = Faults{}
 	case 1:
@@ -106,6 +107,12 @@ func Draw(seed uint64) Scenario {
 		s.Faults = Faults{Pause: 0.05, Ghost: 0.03, Duplicate: 0.2, ClientTwice: 0.2}
 	case 3:
 		s.Faults = Faults{Refuse: 0.1, CreateLost: 0.1, CreateReplyLost: 0.1, CreateLate: 0.1, ReadFails: 0.1, ReadStale: 0.5, ClientTwice: 0.3}
+	case 4:
+		s.Faults = Faults{
+			CreateLate: 0.25, CreateReplyLost: 0.1, Ghost: 0.1, LostReply: 0.1, Pause: 0.05, Crash: 0.01, ReadStale: 0.5, ClientTwice: 0.3,
+		}
+	case 5:
+		s.Faults = Faults{TargetRetry: 0.3, CreateLate: 0.1, CreateLost: 0.1, LostReply: 0.1, Duplicate: 0.2, Pause: 0.02, ClientTwice: 0.3}
 	}
 	return s
 }

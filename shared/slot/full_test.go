@@ -91,6 +91,7 @@ func TestFullRedis(t *testing.T) {
 			t.Errorf("missing: %s, %v", res.Verdict, err)
 		}
 		b.clock.Advance(slot.MissingAfter)
+		state.Next.Seen = b.clock.Now()
 		if res, err := b.store.Settle(t.Context(), b.lane, state.Next, "", nil); err != nil || res.Verdict != slot.Voided {
 			t.Errorf("settle: %s, %v", res.Verdict, err)
 		}

@@ -54,7 +54,7 @@ func looked(r reply, err error) (Looked, error) {
 	return Looked{Seen: r.seen(), Verdict: r.verdict, At: r.int("at")}, r.err
 }
 
-// Missing reports that the queue denied the task of the confirmed head. The verdict is Again, Check or Kept. See Reserve for
+// Missing reports that the queue denied the task of the confirmed head, when asked after h.Seen. The verdict is Again, Check or Kept. See Reserve for
 // errors.
 func (s *Store) Missing(ctx context.Context, lane Lane, h Head) (Looked, error) {
 	return s.settle(ctx, lane, h, "", nil)
@@ -72,7 +72,7 @@ func (s *Store) Settle(ctx context.Context, lane Lane, h Head, status Status, re
 
 func (s *Store) settle(ctx context.Context, lane Lane, h Head, word string, response []byte) (Looked, error) {
 	r, err := s.run(ctx, missingScript, lane, []string{KeysOf(lane.Key).Record(h.Request)},
-		h.Ticket, h.Request, h.K, word, response, ms(MissingAfter))
+		h.Ticket, h.Request, h.K, word, response, ms(MissingAfter), h.Seen)
 	return looked(r, err)
 }
 

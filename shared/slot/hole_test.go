@@ -112,6 +112,7 @@ func TestMissingTask(t *testing.T) {
 	t.Parallel()
 	missing := func(t *testing.T, b *bundle, h slot.Head) slot.Looked {
 		t.Helper()
+		h.Seen = b.clock.Now()
 		res, err := b.store.Missing(t.Context(), b.lane, h)
 		if err != nil {
 			t.Fatal(err)
@@ -120,6 +121,7 @@ func TestMissingTask(t *testing.T) {
 	}
 	settle := func(t *testing.T, b *bundle, h slot.Head, status slot.Status) slot.Verdict {
 		t.Helper()
+		h.Seen = b.clock.Now()
 		res, err := b.store.Settle(t.Context(), b.lane, h, status, []byte("kept"))
 		if err != nil {
 			t.Fatal(err)

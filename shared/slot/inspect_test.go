@@ -37,7 +37,7 @@ func TestInspect(t *testing.T) {
 			want := slot.State{
 				Seen: slot.Seen{
 					Now: now, Incarnation: state.Incarnation,
-					Next: slot.Head{Ticket: tasks[0].Ticket, Request: "first", Due: state.Next.Due, Deadline: after(now, slot.ConfirmWithin)},
+					Next: slot.Head{Ticket: tasks[0].Ticket, Request: "first", Due: state.Next.Due, Deadline: after(now, slot.ConfirmWithin), Seen: state.Now},
 				},
 				Depth: 3, Waiting: 2, Running: []slot.Running{{Ticket: g.Ticket, Request: "runs", Started: started}},
 				Gate: after(now, b.lane.Spacing), HeadRun: after(now, b.lane.Spacing), Last: after(now, 2*b.lane.Spacing),

@@ -65,6 +65,8 @@ type Head struct {
 	Deadline int64
 	// At is the earliest start in Redis milliseconds, 0 while leases or a pause hold the lane.
 	At int64
+	// Seen is when the script saw it, in Redis milliseconds.
+	Seen int64
 }
 
 // Seen is what every answer carries: the lane as the script left it.

@@ -249,7 +249,7 @@ local function nextHead()
   local at = ''
   if running() < n and s.paused == 0 and s.parked == 0 then at = int(math.max(now, runAt(e))) end
   return { 'h', int(h), 'hr', e.r, 'hk', int(e.k), 'hdue', int(e.due), 'hhere', e.here > now and '1' or '0',
-    'hp', int(e.p), 'hat', at }
+    'hp', int(e.p), 'hat', at, 'hseen', int(now) }
 end
 local function append(list, more)
   for _, v in ipairs(more) do list[#list + 1] = v end

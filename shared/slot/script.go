@@ -196,7 +196,7 @@ func (r *reply) seen() Seen {
 		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond),
 		Next: Head{
 			Ticket: r.int("h"), Request: r.fields["hr"], K: int(r.int("hk")), Due: r.int("hdue"), Here: r.bool("hhere"),
-			Deadline: r.int("hp"), At: r.int("hat"),
+			Deadline: r.int("hp"), At: r.int("hat"), Seen: r.int("hseen"),
 		},
 	}
 }

@@ -116,7 +116,7 @@ func (c *call) missing(h slot.Head, word string, response []byte) slot.Looked {
 		c.s.miss, c.s.missk, c.s.missat = t, int64(h.K), c.now
 	}
 	at := c.s.missat + ms(slot.MissingAfter)
-	if c.now < at && !c.without(MissingLooksTwice) {
+	if h.Seen < at && !c.without(MissingLooksTwice) {
 		c.save()
 		return slot.Looked{Seen: c.seen(false), Verdict: slot.Again, At: at}
 	}

@@ -141,7 +141,7 @@ func (c *call) nextHead() slot.Head {
 	if h == 0 || e == nil {
 		return slot.Head{}
 	}
-	next := slot.Head{Ticket: h, Request: e.r, K: int(e.k), Due: e.due, Here: e.here > c.now, Deadline: e.p}
+	next := slot.Head{Ticket: h, Request: e.r, K: int(e.k), Due: e.due, Here: e.here > c.now, Deadline: e.p, Seen: c.now}
 	if c.free() {
 		next.At = max(c.now, c.runAt(e))
 	}

@@ -117,15 +117,24 @@ func (p *pair) void() {
 	p.seen = res.Seen
 }
 
+// head is the head as seen last, or now.
+func (p *pair) head() slot.Head {
+	h := p.seen.Next
+	if rapid.Bool().Draw(p.T, "seen now") {
+		h.Seen = p.clock.Now()
+	}
+	return h
+}
+
 func (p *pair) missing() {
-	if h := p.seen.Next; h.Ticket != 0 {
+	if h := p.head(); h.Ticket != 0 {
 		both(p, "missing", func(v verbs) (slot.Looked, error) { return v.Missing(p.Context(), p.lane, h) })
 	}
 }
 
 func (p *pair) settle() {
 	status := rapid.SampledFrom([]slot.Status{"", "", slot.Done, slot.Dead}).Draw(p.T, "status")
-	if h := p.seen.Next; h.Ticket != 0 {
+	if h := p.head(); h.Ticket != 0 {
 		both(p, "settle", func(v verbs) (slot.Looked, error) {
 			return v.Settle(p.Context(), p.lane, h, status, []byte("from the records"))
 		})
