@@ -24,7 +24,8 @@ local function record(status, reason)
 end
 
 if terminal then
-  return answer(tonumber(rec[2] or 0) == fence and 'OK' or 'DONE', 'status', rec[1])
+  local own = tonumber(rec[2] or 0) == fence and rec[1] ~= 'cancelled' -- a cancel ends a lapsed run over its head
+  return answer(own and 'OK' or 'DONE', 'status', rec[1])
 end
 local e = not absent and open(t)
 if not (e and e.r == r) then

@@ -43,6 +43,16 @@ func TestFinishEndsARequest(t *testing.T) {
 			b.clock.Advance(3 * b.lane.Lease)
 			wantVerdict(t, b.finish(t, ended(g, "a", slot.Accept)).Verdict, slot.OK)
 		},
+		"a run whose lapsed lease was cancelled has not ended its request": func(t *testing.T, b *bundle) {
+			g := b.run(t, b.queued(t, "a")[0])
+			b.clock.Advance(b.lane.Lease)
+			if res, err := b.store.Cancel(t.Context(), b.lane, "a"); err != nil || res.Verdict != slot.OK {
+				t.Fatalf("cancel: %+v, %v", res, err)
+			}
+			if res := b.finish(t, ended(g, "a", slot.Accept)); res.Verdict != slot.AlreadyDone || res.Outcome != slot.Outcome(slot.Cancelled) {
+				t.Errorf("finish: %+v, want DONE cancelled", res)
+			}
+		},
 		"an unknown ticket, a wrong request and a lane that is gone are lost": func(t *testing.T, b *bundle) {
 			wantVerdict(t, b.finish(t, ended(slot.Grant{Ticket: 1, Fence: 1}, "a", slot.Accept)).Verdict, slot.Lost)
 			g := b.immediate(t, "a")

@@ -68,7 +68,7 @@ func TestWorld(t *testing.T) {
 		lane := lanes[pick(len(lanes))]
 		w, resender := newWorld(t, rdb, lane, pick)
 		defer forget(rdb, lane.Key)
-		w.Faults, w.Losses = pick(2) == 0, pick(4) == 0
+		w.Faults, w.Losses, w.Steering = pick(2) == 0, pick(4) == 0, pick(3) == 0
 		if err := live(w, resender, 100); err != nil {
 			r.Fatal(err)
 		}

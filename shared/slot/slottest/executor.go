@@ -34,7 +34,7 @@ func (w *World) start(t Task, owner string, left time.Duration) error {
 		case slot.Run:
 			w.oracle.Granted(t.Request, res.Grant, res.Now)
 		case slot.AlreadyDone:
-			w.oracle.AnsweredDone(t.Request)
+			w.oracle.AnsweredDone(t.Request, t.Ticket)
 		}
 	})
 	if err != nil {

@@ -52,14 +52,14 @@ func (w *World) create() error {
 	}
 	w.queue.create(r.Task)
 	if !r.duplicate && w.clock.Now()-r.sent < (slot.ConfirmWithin-slot.ConfirmMargin).Milliseconds() {
-		w.oracle.Acknowledged(r.Request)
+		w.oracle.Acknowledged(r.Request, r.Ticket)
 		return nil
 	}
 	confirmed, err := call(w, func() (bool, error) {
 		return w.store.Confirm(w.ctx, w.lane, r.Request, r.Ticket, r.Incarnation)
 	}, func(bool) {})
 	if err == nil && confirmed {
-		w.oracle.Acknowledged(r.Request)
+		w.oracle.Acknowledged(r.Request, r.Ticket)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ type Oracle struct {
 	lane     slot.Lane
 	err      error // the first broken invariant
 	events   int   // a logical clock
+	held     bool  // paused
 	fence    int64 // the highest seen
 	tat      int64 // GCRA: the theoretical arrival time of the next grant, Redis milliseconds
 	tickets  map[int64]*ticket
@@ -24,6 +25,7 @@ type ticket struct {
 	request, owner string
 	fence, expiry  int64
 	resolved       bool
+	cancelled      bool
 }
 
 type request struct {
@@ -56,10 +58,11 @@ func (o *Oracle) Arrives(id string) {
 	}
 }
 
-// Acknowledged says that the client has been told that the request will run.
-func (o *Oracle) Acknowledged(id string) {
+// Acknowledged says that the client has been told that the request will run, with ticket n. A ticket that was cancelled between
+// reserve and this is owed nothing.
+func (o *Oracle) Acknowledged(id string, n int64) {
 	o.events++
-	if r := o.requests[id]; r.acked == 0 {
+	if r := o.requests[id]; r.acked == 0 && !o.tickets[n].cancelled {
 		r.acked = o.events
 	}
 }
@@ -76,6 +79,9 @@ func (o *Oracle) Reserved(id string, res slot.Reservation) {
 			o.broken("I5 effect", "%s is replayed as %s %q, it ended %s %q", id, res.Record.Status, res.Record.Response, r.status, r.response)
 		}
 	case slot.Run, slot.Reserved, slot.Duplicate:
+		if r.status == slot.Cancelled && o.tickets[res.Ticket] == nil {
+			o.comesAgain(r)
+		}
 		if r.status != slot.Open {
 			o.broken("I5 effect", "%s has ended %s and takes ticket %d", id, r.status, res.Ticket)
 		}
@@ -112,6 +118,9 @@ func (o *Oracle) Granted(id string, g slot.Grant, now int64) {
 	}
 	if t.resolved || r.status != slot.Open {
 		o.broken("I5 effect", "ticket %d of %s runs again, resolved %t, status %s", g.Ticket, id, t.resolved, r.status)
+	}
+	if o.held {
+		o.broken("pause", "ticket %d starts on a held lane", g.Ticket)
 	}
 	o.pace(now)
 	o.turn(g.Ticket, now)
@@ -157,89 +166,4 @@ func (o *Oracle) acknowledgedFirst(id string, r *request) {
 			o.broken("I2 order", "%s starts before %s, which was acknowledged before it arrived", id, other)
 		}
 	}
-}
-
-// Renewed shows that Renew lengthened the lease of g.
-func (o *Oracle) Renewed(g slot.Grant, expiry, now int64) {
-	t := o.tickets[g.Ticket]
-	if t.fence != g.Fence || t.resolved || t.expiry <= now {
-		o.broken("I1 exclusion", "renew revived fence %d of ticket %d, which is at %d until %d", g.Fence, g.Ticket, t.fence, t.expiry)
-	}
-	t.expiry = max(t.expiry, expiry)
-}
-
-// Finished shows an answer of Finish.
-func (o *Oracle) Finished(req slot.FinishRequest, res slot.Finished) {
-	t, r := o.tickets[req.Grant.Ticket], o.requests[req.Request]
-	switch {
-	case res.Verdict == slot.AlreadyDone && r.status == slot.Open:
-		o.broken("I5 effect", "finish says that %s is done, nobody has ended it", req.Request)
-	case res.Verdict != slot.OK:
-	case r.status != slot.Open:
-		if r.fence != req.Grant.Fence {
-			o.broken("I5 effect", "%s ended under fence %d, and now under %d", req.Request, r.fence, req.Grant.Fence)
-		}
-	case t.fence != req.Grant.Fence:
-		if res.Outcome != slot.Retry { // a retry that ended earlier, sent again
-			o.broken("I1 exclusion", "fence %d ends ticket %d, which is at %d", req.Grant.Fence, req.Grant.Ticket, t.fence)
-		}
-	case res.Outcome == slot.Retry:
-		t.expiry = 0
-	default:
-		o.ends(t, r, req, slot.Status(res.Outcome))
-	}
-}
-
-func (o *Oracle) ends(t *ticket, r *request, req slot.FinishRequest, status slot.Status) {
-	o.events++
-	r.status, r.fence, r.response = status, req.Grant.Fence, req.Response
-	t.resolved = true
-}
-
-// Voided shows that the place of a ticket was given up.
-func (o *Oracle) Voided(n, now int64) {
-	t := o.tickets[n]
-	if r := o.requests[t.request]; r.acked != 0 && r.status == slot.Open && !r.lost && !o.hasOther(t.request, n) {
-		o.broken("I4 no loss", "ticket %d of %s is voided, and it was acknowledged", n, t.request)
-	}
-	if !t.resolved && t.expiry > now {
-		o.broken("I1 exclusion", "ticket %d is voided while its lease lives", n)
-	}
-	t.resolved = true
-}
-
-func (o *Oracle) hasOther(id string, n int64) bool {
-	for other, t := range o.tickets {
-		if other != n && t.request == id && !t.resolved {
-			return true
-		}
-	}
-	return false
-}
-
-// AnsweredDone shows that a task of the request is over without a run.
-func (o *Oracle) AnsweredDone(id string) {
-	if r := o.requests[id]; r.status == slot.Open {
-		o.broken("I4 no loss", "a task of %s is answered DONE, and nobody has ended it", id)
-	}
-}
-
-// Tasks checks that every acknowledged request that has not ended has a task.
-func (o *Oracle) Tasks(has func(id string) bool) {
-	for id, r := range o.requests {
-		if r.acked != 0 && r.status == slot.Open && !r.lost && !has(id) {
-			o.broken("I4 no loss", "%s was acknowledged, has not ended, and has no task", id)
-		}
-	}
-}
-
-// Waiting counts the acknowledged requests that have not ended.
-func (o *Oracle) Waiting() int {
-	n := 0
-	for _, r := range o.requests {
-		if r.acked != 0 && r.status == slot.Open && !r.lost {
-			n++
-		}
-	}
-	return n
 }

@@ -64,7 +64,7 @@ func (r *Resender) send(ctx context.Context, args []any, do func() *redis.Cmd) *
 	return second
 }
 
-// fields is an answer whatever the order of its fields.
+// fields is an answer whatever the order of its fields, but for what says how much this very call has done.
 func fields(cmd *redis.Cmd) map[any]any {
 	words, _ := cmd.Slice()
 	answer := map[any]any{}
@@ -72,5 +72,6 @@ func fields(cmd *redis.Cmd) map[any]any {
 		answer[words[i]] = words[i+1]
 	}
 	answer["verdict"] = words[0]
+	delete(answer, "purged")
 	return answer
 }

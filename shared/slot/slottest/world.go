@@ -21,6 +21,8 @@ type World struct {
 	Faults bool
 	// Losses switches on tasks that the queue loses.
 	Losses bool
+	// Steering switches on pauses, cancels and purges.
+	Steering bool
 
 	ctx    context.Context
 	store  *slot.Store
@@ -103,7 +105,7 @@ func call[T any](w *World, do func() (T, error), see func(T)) (T, error) {
 func (w *World) Step() error {
 	steps := []func() error{
 		w.submit, w.submit, w.create, w.create, w.deliver, w.deliver, w.deliver, w.wait, w.drive, w.finish, w.finish, w.renew,
-		w.tick, w.tick, w.crash, w.land, w.void, w.ghost, w.lose, w.kick,
+		w.tick, w.tick, w.crash, w.land, w.void, w.ghost, w.lose, w.kick, w.steer,
 	}
 	if err := steps[w.pick(len(steps))](); err != nil && !errors.Is(err, errLost) {
 		return err
@@ -180,8 +182,11 @@ func (w *World) kick() error {
 
 // Drain lets everybody do their duty, without faults, until what was acknowledged has ended. It fails when the lane stands.
 func (w *World) Drain() error {
-	w.Faults, w.Losses = false, false
+	w.Faults, w.Losses, w.Steering = false, false, false
 	w.runs, w.waiters, w.reserved, w.voids, w.ghosts = nil, nil, nil, nil, nil
+	if err := w.pause(false); err != nil {
+		return err
+	}
 	for round := 0; w.oracle.Waiting() > 0; round++ {
 		if round == 400 {
 			return fmt.Errorf("I6 progress: %d acknowledged requests still wait: lane %+v, tasks %+v", w.oracle.Waiting(), w.state, w.queue.tasks)

@@ -33,7 +33,7 @@ func (f *finish) run() slot.Finished {
 	t, fence := f.req.Grant.Ticket, f.req.Grant.Fence
 	if f.r.terminal() && !f.without(TerminalStays) {
 		verdict := slot.AlreadyDone
-		if f.r.fence == fence {
+		if f.r.fence == fence && f.r.status != string(slot.Cancelled) {
 			verdict = slot.OK
 		}
 		return slot.Finished{Verdict: verdict, Outcome: slot.Outcome(f.r.status)}
