@@ -28,49 +28,6 @@ func (r *records) Refresh(context.Context) (slot.Generation, error) {
 	return slot.Generation{Number: r.known}, r.err
 }
 
-func TestFormatOfANewerCode(t *testing.T) {
-	t.Parallel()
-	both(t, map[string]func(*testing.T, *bundle){
-		"every script refuses it and changes nothing": func(t *testing.T, b *bundle) {
-			task := b.queued(t, "a")[0]
-			g := b.immediateOn(t, "other")
-			b.write(t, "format", 2)
-			before := b.dump(t)
-			ctx, lane := t.Context(), b.lane
-			calls := map[string]func() error{
-				"reserve": func() error { _, err := b.store.Reserve(ctx, lane, ingest("b")); return err },
-				"start":   func() error { _, err := b.store.Start(ctx, lane, task); return err },
-				"finish":  func() error { _, err := b.store.Finish(ctx, lane, ended(g, "a", slot.Accept)); return err },
-				"renew":   func() error { _, _, err := b.store.Renew(ctx, lane, g); return err },
-				"confirm": func() error { _, err := b.store.Confirm(ctx, lane, "a", task.Ticket, task.Incarnation); return err },
-				"void":    func() error { _, err := b.store.Void(ctx, lane, "a", task.Ticket, true); return err },
-				"missing": func() error {
-					_, err := b.store.Missing(ctx, lane, slot.Head{Ticket: task.Ticket, Request: "a"})
-					return err
-				},
-				"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
-				"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
-			}
-			for name, call := range calls {
-				if err := call(); !errors.Is(err, slot.ErrFormat) {
-					t.Errorf("%s: %v, want ErrFormat", name, err)
-				}
-			}
-			if diff := cmp.Diff(before, b.dump(t)); diff != "" {
-				t.Errorf("state (-before +after):\n%s", diff)
-			}
-		},
-	})
-}
-
-// immediateOn has a request run on another lane: a grant that this lane knows nothing of.
-func (b *bundle) immediateOn(t *testing.T, key string) slot.Grant {
-	t.Helper()
-	other := *b
-	other.lane.Key += key
-	return other.immediate(t, "x")
-}
-
 func TestGenerationOfTheCaller(t *testing.T) {
 	t.Parallel()
 	// old makes a lane of generation 2, and a caller that knows generation 1.
@@ -106,6 +63,27 @@ func TestGenerationOfTheCaller(t *testing.T) {
 			task := old(t, b, r)
 			if _, err := b.store.Start(t.Context(), b.lane, task); !errors.Is(err, r.err) {
 				t.Errorf("start: %v, want the store's own error", err)
+			}
+		},
+	})
+}
+
+func TestYoungGenerationIsTold(t *testing.T) {
+	t.Parallel()
+	both(t, map[string]func(*testing.T, *bundle){
+		"with a new ticket, a grant and a duplicate": func(t *testing.T, b *bundle) {
+			for _, young := range []bool{true, false} {
+				b.store = slot.New(b.clock, slot.Fixed{Number: 1, Young: young}, nil)
+				b.lane.Key += "'"
+				run, queued := ingest("a"), ingest("b")
+				run.Immediate = true
+				rival := queued
+				rival.Owner = "rival"
+				for _, req := range []slot.ReserveRequest{run, queued, rival} {
+					if res := b.reserve(t, req); res.Young != young {
+						t.Errorf("%s: young %t, want %t", res.Verdict, res.Young, young)
+					}
+				}
 			}
 		},
 	})
