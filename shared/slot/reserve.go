@@ -23,11 +23,11 @@ const (
 
 // ReserveRequest is what Reserve needs to know of a request.
 type ReserveRequest struct {
-	// ID is the request id.
+	// ID is the request id: letters and digits. Scripts pack it between '|', and list it between spaces.
 	ID string
 	// Fingerprint tells a repetition from another request under the same id.
 	Fingerprint string
-	// Owner is a nonce of this caller; a resend carries the same.
+	// Owner is a nonce of this caller, letters and digits; a resend carries the same.
 	Owner string
 	// Immediate lets an idle lane grant at once.
 	Immediate bool
