@@ -68,9 +68,11 @@ type Stack struct {
 	sweeper  sync.WaitGroup
 }
 
-// DefaultConfig is the document used where none is given: every key, one second apart, to the sample target of the Stack at base.
+// DefaultConfig is the document used where none is given: every key, one second apart, to the sample target of the Stack at
+// base, whose list of what it got is the origin to read from.
 func DefaultConfig(base string) string {
-	return fmt.Sprintf("targets:\n  sample: {url: %q}\nlanes:\n  - {match: \"*\", target: sample, spacing: 1s}\n", base+"/sample")
+	return fmt.Sprintf("targets:\n  sample: {url: %[1]q}\nlanes:\n  - {match: \"*\", target: sample, spacing: 1s}\norigins:\n  sample: {url: %[1]q}\n",
+		base+"/sample")
 }
 
 // Start runs a Stack until Close. In the configuration, {env: SAMPLE_URL} is the sample target's URL.
