@@ -163,7 +163,7 @@ func TestTheRulesRefuseBadLayouts(t *testing.T) {
 var allowed = map[string][]string{
 	"functions/ingest": {"shared/"}, "functions/executor": {"shared/"},
 	"shared/slot": {}, "shared/problem": {"shared/logging"}, "shared/logging": {}, "shared/policy": {}, "shared/redisconn": {},
-	"shared/clock": {}, "shared/shutdown": {}, "shared/lanekey": {}, "shared/idempotency": {},
+	"shared/clock": {}, "shared/caller": {}, "shared/shutdown": {}, "shared/lanekey": {}, "shared/idempotency": {},
 	"shared/taskqueue": {"shared/problem"}, "shared/target": {"shared/lanekey"}, "shared/collapse": {"shared/problem"},
 }
 

@@ -3,6 +3,7 @@ package cloudtasks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -63,7 +64,7 @@ func (s *sender) send(ctx context.Context, r engine.Request, now func() time.Tim
 		return engine.Result{}
 	}
 	defer response.Body.Close()
-	if _, err := io.CopyN(io.Discard, response.Body, maxDrain); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, response.Body, maxDrain); err != nil && !errors.Is(err, io.EOF) {
 		return engine.Result{}
 	}
 	return engine.Result{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"), now())}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -101,7 +102,7 @@ func ask(q url.Values) (delay time.Duration, status int, err error) {
 	}
 	if text := q.Get("status"); text != "" {
 		if status, err = strconv.Atoi(text); err != nil || status < 200 || status > 599 {
-			return 0, 0, fmt.Errorf("status: want a number from 200 to 599")
+			return 0, 0, errors.New("status: want a number from 200 to 599")
 		}
 	}
 	return delay, status, nil

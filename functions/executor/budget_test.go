@@ -51,8 +51,8 @@ func TestBudgetOfADelivery(t *testing.T) {
 			if got := f.Deliver(t.Context(), e); got != http.StatusOK {
 				t.Fatalf("%s: %d", name, got)
 			}
-			if got := count.n.Load() - before; got != want {
-				t.Errorf("%s: %d Redis calls, want %d", name, got, want)
+			if got := count.n.Load() - before; got > want {
+				t.Errorf("%s: %d Redis calls, want at most %d", name, got, want)
 			}
 			if got := f.queue.gets - gets; got != 0 {
 				t.Errorf("%s: %d calls of the queue, want none", name, got)

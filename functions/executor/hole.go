@@ -27,13 +27,16 @@ func (d *delivery) hole(ctx context.Context, v lane.View) (lane.View, step) {
 func (d *delivery) unconfirmed(ctx context.Context, v lane.View) (lane.View, step) {
 	h := v.Next
 	if v.Now > h.Deadline {
+		if !d.queueInOrder(ctx, h) {
+			return v, stop
+		}
 		got, err := d.Holes.Void(ctx, d.lane.Slot, h.Request, h.Ticket, false)
 		if err != nil {
 			d.unreachable(ctx, "void", err)
 			return v, stop
 		}
 		if got.Verdict == slot.Voided {
-			logging.FromContext(ctx).WarnContext(ctx, "hole voided: its request was never acknowledged", "head", h.Ticket)
+			logging.FromContext(ctx).WarnContext(ctx, "hole voided: the queue has no task of it", "head", h.Ticket)
 		}
 		return d.view(got.Seen), looked
 	}
@@ -55,9 +58,8 @@ func (d *delivery) unconfirmed(ctx context.Context, v lane.View) (lane.View, ste
 // missing: a confirmed head that the queue denies. Only a queue that works may deny, twice, and then the durable records
 // decide; too many at once are a fault of the queue, for an operator to judge.
 func (d *delivery) missing(ctx context.Context, v lane.View) (lane.View, step) {
-	log, h := logging.FromContext(ctx), v.Next
-	if state, err := d.Queue.State(ctx); err != nil || (state != taskqueue.Running && state != taskqueue.Paused) {
-		log.ErrorContext(ctx, "task of the head not found, and the queue is not in order", "head", h.Ticket, "state", string(state), "error", err)
+	h := v.Next
+	if !d.queueInOrder(ctx, h) {
 		return v, stop
 	}
 	got, err := d.Holes.Missing(ctx, d.lane.Slot, h)
@@ -74,6 +76,18 @@ func (d *delivery) missing(ctx context.Context, v lane.View) (lane.View, step) {
 	default:
 		return d.view(got.Seen), looked
 	}
+}
+
+// queueInOrder says whether a queue that denies the head's task is to be believed: one that is idle may deny tasks for minutes,
+// and then denies itself as well.
+func (d *delivery) queueInOrder(ctx context.Context, h slot.Head) bool {
+	state, err := d.Queue.State(ctx)
+	if err == nil && (state == taskqueue.Running || state == taskqueue.Paused) {
+		return true
+	}
+	logging.FromContext(ctx).ErrorContext(ctx, "task of the head not found, and the queue is not in order",
+		"head", h.Ticket, "state", string(state), "error", err)
+	return false
 }
 
 func (d *delivery) settle(ctx context.Context, v lane.View) (lane.View, step) {

@@ -92,6 +92,17 @@ func TestAHoleIsVoidedPastItsDeadlineOnly(t *testing.T) {
 	}
 }
 
+func TestAHoleIsKeptWhileTheQueueIsNotInOrder(t *testing.T) {
+	t.Parallel()
+	h := newHole(t)
+	h.queue.stateErr = taskqueue.ErrNotFound
+	h.forward(slot.ConfirmWithin + time.Second)
+	h.wake(t)
+	if h.status("a") != slot.Open {
+		t.Errorf("a is %q, want open: a queue that denies itself proves nothing", h.status("a"))
+	}
+}
+
 func TestAnUnconfirmedHeadRunsWhenItsTaskIsFound(t *testing.T) {
 	t.Parallel()
 	h := newHole(t)

@@ -192,12 +192,6 @@ func (q *fakeQueue) State(context.Context) (taskqueue.QueueState, error) {
 	return q.state, q.stateErr
 }
 
-func (q *fakeQueue) lose(id string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.tasks, id)
-}
-
 // of returns the tasks of a kind, earliest schedule first.
 func (q *fakeQueue) of(kind taskqueue.Kind) []taskqueue.Task {
 	q.mu.Lock()

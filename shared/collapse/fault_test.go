@@ -3,6 +3,7 @@ package collapse
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -219,7 +220,7 @@ func TestDo_redisOutOfReach(t *testing.T) {
 		if r := b.must(t); r.Detail != DetailRedis {
 			t.Errorf("%+v", r)
 		}
-		if _, err := b.store.run(t.Context(), joinScript, b.key); err != errRetreat {
+		if _, err := b.store.run(t.Context(), joinScript, b.key); !errors.Is(err, errRetreat) {
 			t.Errorf("the next call: %v, want %v", err, errRetreat)
 		}
 	})

@@ -22,7 +22,7 @@ func decodeTarget(o object, name string) *Target {
 		Secret:        o.secret("secret"),
 		Retry:         o.retry("retry"),
 		Immediate:     o.boolean("immediate", true),
-		MaxConcurrent: o.integer("max_concurrent", 0, 1, 10_000),
+		MaxConcurrent: o.integer("max_concurrent", 0, 10_000),
 	}
 	if audience, ok := o.text("audience"); ok {
 		t.Audience = audience.s

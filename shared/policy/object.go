@@ -127,7 +127,8 @@ func (o object) boolean(name string, byDefault bool) bool {
 	return n.Value
 }
 
-func (o object) integer(name string, byDefault, low, high int) int {
+// integer is 1 to high.
+func (o object) integer(name string, byDefault, high int) int {
 	v, ok := o.take(name)
 	if !ok {
 		return byDefault
@@ -136,8 +137,8 @@ func (o object) integer(name string, byDefault, low, high int) int {
 	switch {
 	case !ok:
 		v.wrongType("an integer")
-	case n < int64(low) || n > int64(high):
-		v.fault("is %d, want %d to %d", n, low, high)
+	case n < 1 || n > int64(high):
+		v.fault("is %d, want 1 to %d", n, high)
 	default:
 		return int(n)
 	}

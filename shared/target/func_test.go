@@ -114,7 +114,9 @@ func TestFuncWith(t *testing.T) {
 		<-ctx.Done()
 		return target.Response{}, ctx.Err()
 	})
-	busy := target.Func(func(context.Context, target.Request) (target.Response, error) { return target.Response{Status: 503}, nil })
+	busy := target.Func(func(context.Context, target.Request) (target.Response, error) {
+		return target.Response{Status: 503}, nil
+	})
 	for name, tt := range map[string]struct {
 		f      target.Func
 		cfg    target.Config

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -36,7 +37,7 @@ func (s *Set) Register(name string, f Func) {
 // Add adds a target. The error says that the name is empty or taken.
 func (s *Set) Add(name string, t Target) error {
 	if name == "" {
-		return fmt.Errorf("target: the name is empty; give the one that the configuration uses")
+		return errors.New("target: the name is empty; give the one that the configuration uses")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ErrNotFound: the queue has no such task, or there is no such queue. A queue
+// ErrNotFound says that the queue has no such task, or there is no such queue. A queue
 // long idle may say so for minutes though its tasks exist: it proves a task
 // missing only beside a State of Running or Paused.
 var ErrNotFound = errors.New("not found")

@@ -14,8 +14,9 @@ const (
 	// Horizon is how far ahead a task is scheduled at most. Cloud Tasks refuses
 	// more than 30 days by its own clock; half a day is left for ours.
 	Horizon = 29*24*time.Hour + 12*time.Hour
-	// MinDispatchDeadline and MaxDispatchDeadline are Cloud Tasks' bounds.
+	// MinDispatchDeadline is Cloud Tasks' own bound.
 	MinDispatchDeadline = 15 * time.Second
+	// MaxDispatchDeadline is Cloud Tasks' own bound.
 	MaxDispatchDeadline = 30 * time.Minute
 )
 

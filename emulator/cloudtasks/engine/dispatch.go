@@ -20,7 +20,7 @@ func (e *Engine) dispatch(q *queue, now time.Time) *Attempt {
 	q.bucket.spend(now)
 	a := e.start(t, now, t.due)
 	if !t.duplicate {
-		e.injectAfter(t, a, now)
+		e.injectAfter(t, now)
 	}
 	return a
 }
@@ -41,7 +41,7 @@ func (e *Engine) pick(q *queue, now time.Time) int {
 }
 
 // injectAfter draws the faults that follow a dispatch.
-func (e *Engine) injectAfter(t *task, a *Attempt, now time.Time) {
+func (e *Engine) injectAfter(t *task, now time.Time) {
 	if len(e.faults.Duplicate) > 0 {
 		if delay, struck := sum(e.faults.Duplicate, e.dice("duplicate", t.name, int64(t.dispatches))); struck {
 			e.duplicate(t, now.Add(delay))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (f *Faults) set(name, value string) (err error) {
 	case "freeze":
 		err = appendChance(&f.Freeze, value, "")
 	default:
-		err = fmt.Errorf("unknown name: use late, jitter, duplicate, lose-reply, error, reorder or freeze")
+		err = errors.New("unknown name: use late, jitter, duplicate, lose-reply, error, reorder or freeze")
 	}
 	return err
 }

@@ -16,7 +16,7 @@ var errPortTaken = errors.New("port is taken")
 // needs neither password nor TLS.
 func (s *Server) run() error {
 	out := &output{ready: make(chan struct{})}
-	cmd := exec.Command(s.bin, s.arguments()...)
+	cmd := exec.Command(s.bin, s.arguments()...) //nolint:noctx // it outlives the call, and ends with the test
 	cmd.Dir = s.tb.TempDir()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = endWithParent()
