@@ -146,7 +146,7 @@ func TestFallback_hints(t *testing.T) {
 		if err := g.Release(t.Context(), acquire(t, g, hour)); err != nil {
 			t.Fatal(err)
 		}
-		want(t, lock(t, g, "other print", hour), Acquired)
+		want(t, lock(t, g, "print", hour), Acquired)
 	})
 	t.Run("a stale hint refuses nobody for good", func(t *testing.T) {
 		t.Parallel()

@@ -19,10 +19,11 @@ import (
 )
 
 // losing loses the reply of the next commit whenever armed is set, after it
-// took effect; the client library then sends it again.
-func losing(armed *atomic.Bool) grpc.DialOption {
+// took effect; the client library then sends it again. It counts commits.
+func losing(armed *atomic.Bool, commits *atomic.Int64) grpc.DialOption {
 	return grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
+		commits.Add(1)
 		if err == nil && strings.HasSuffix(method, "/Commit") && armed.CompareAndSwap(true, false) {
 			return status.Error(codes.Unavailable, "the reply was lost")
 		}
@@ -40,8 +41,11 @@ func brief(t *testing.T, config firestoreconn.Config, dial ...grpc.DialOption) *
 
 func TestFirestore_lostReplies(t *testing.T) {
 	t.Parallel()
-	var armed atomic.Bool
-	g := onFirestore(t, firestoretest.Shared(t).Config(), losing(&armed))
+	var (
+		armed   atomic.Bool
+		commits atomic.Int64
+	)
+	g := onFirestore(t, firestoretest.Shared(t).Config(), losing(&armed, &commits))
 	lose := func(step func()) {
 		t.Helper()
 		armed.Store(true)
@@ -60,7 +64,11 @@ func TestFirestore_lostReplies(t *testing.T) {
 	acquire(t, g, time.Millisecond)
 	<-time.After(5 * time.Millisecond)
 	lose(func() { token = acquire(t, g, hour) }) // a take-over
+	before := commits.Load()
 	lose(func() { accept(t, g, token, "result") })
+	if n := commits.Load() - before; n != 2 {
+		t.Errorf("%d commits to accept, want the one that was lost and its repetition", n)
+	}
 	wantResult(t, g, "result")
 }
 

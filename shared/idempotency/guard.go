@@ -43,7 +43,7 @@ type Guard interface {
 	// Accept stores result, at most MaxResult bytes, as the answer to every
 	// TryLock with the token's key for retention, at least 1 ms. The effect has
 	// happened: a lapsed lease is no obstacle, only another owner (ErrLost) is.
-	// It may be repeated with the same result.
+	// It may be repeated with the same result, whose retention stays.
 	Accept(ctx context.Context, token Token, result []byte, retention time.Duration) error
 	// Release frees the key. To release a key that is free already is no error.
 	Release(ctx context.Context, token Token) error
