@@ -69,7 +69,7 @@ func TestWorld(t *testing.T) {
 		w, resender := newWorld(t, rdb, lane, pick)
 		defer forget(rdb, lane.Key)
 		w.Faults, w.Losses, w.Steering = pick(2) == 0, pick(4) == 0, pick(3) == 0
-		if err := live(w, resender, 100); err != nil {
+		if err := live(w, resender, 70); err != nil {
 			r.Fatal(err)
 		}
 	})
