@@ -1,13 +1,13 @@
 package record_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/grpc"
 
 	"github.com/seriatim/seriatim/shared/firestoreconn"
@@ -88,7 +88,7 @@ func put(t *testing.T, s store, r Record) Record {
 
 func wantHeld(t *testing.T, what string, got, want Record) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Comparer(bytes.Equal)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
