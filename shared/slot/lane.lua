@@ -21,6 +21,7 @@ local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 1000000 -- how far a repair skips tickets and fences
 local LONGEST = 3600000 -- no function instance works on a request longer than this
+local VOIDED = 10000 -- how many voided tickets a lane remembers; whose record is gone too was never acknowledged
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
 local ARGS = 12
 
@@ -310,6 +311,7 @@ local function voidTicket(t)
   resolve(t)
   set('prev', 0) -- how long the lane stood at a hole tells nothing about its interval
   redis.call('ZADD', V, int(t), int(t))
+  redis.call('ZREMRANGEBYRANK', V, 0, -VOIDED - 1)
   grown[V] = true
   wake()
 end
