@@ -65,7 +65,21 @@ func BenchmarkScripts(b *testing.B) {
 		_, err := store.Confirm(ctx, lane, first.Request, first.Ticket, first.Incarnation)
 		must(err)
 	})
+	measure("reserve, void", func() {
+		res := reserve(false)
+		_, err := store.Void(ctx, lane, fmt.Sprintf("r%d", n), res.Ticket, true)
+		must(err)
+	})
 	measure("kick", func() { _, _, err := store.Kick(ctx, lane, running.Incarnation, 0, "owner"); must(err) })
+	lane.Key, lane.BackoffMin, lane.BackoffMax = "bench of retries", 0, 0
+	again := reserve(false)
+	first.Ticket, first.Incarnation, first.Request = again.Ticket, again.Incarnation, fmt.Sprintf("r%d", n)
+	measure("start, runs; finish, retry", func() {
+		res, err := store.Start(ctx, lane, first)
+		must(err)
+		_, err = store.Finish(ctx, lane, ended(res.Grant, first.Request, slot.Retry))
+		must(err)
+	})
 }
 
 // spent is the time in microseconds that Redis spent in scripts since the last reset.
