@@ -11,8 +11,6 @@ const (
 	CreateSkipped Defect = "task before acknowledgement"
 	// RefusalGuessed: an ambiguous CreateTask is taken for a refused one, and the place given up at once.
 	RefusalGuessed Defect = "ambiguous is not refused"
-	// RenewSkipped: renewals are answered without a script.
-	RenewSkipped Defect = "lease is renewed"
 	// ConfirmSkipped: confirm is answered true without a script.
 	ConfirmSkipped Defect = "confirm past the margin"
 	// LookSkipped: a read of a task answers NotFound, so that unconfirmed heads are voided unseen.
@@ -29,5 +27,5 @@ func (w *World) has(d Defect) bool { return w.defects[d] }
 
 // Defects are all of them.
 var Defects = []Defect{
-	SuccessorSkipped, CreateSkipped, RefusalGuessed, RenewSkipped, ConfirmSkipped, LookSkipped, BusyDropped, OwnerShared, NoDriving,
+	SuccessorSkipped, CreateSkipped, RefusalGuessed, ConfirmSkipped, LookSkipped, BusyDropped, OwnerShared, NoDriving,
 }

@@ -56,6 +56,8 @@ type Scenario struct {
 	// Change, when set, changes the scenario at the instant ChangeAt after the start.
 	Change   func(*Scenario)
 	ChangeAt time.Duration
+	// Settle is how long after the last client has left everything may take. Zero: 48 h, longer than any chain of snoozes.
+	Settle time.Duration
 	// Instances of each function. Zero: 2 of ingest, 3 of the executor.
 	Ingests, Executors int
 	// Rate is the queue's dispatches a second. Zero: 500.

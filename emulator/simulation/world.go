@@ -82,7 +82,7 @@ func newWorld(s Scenario) *World {
 	s.Ingests, s.Executors = orElse(s.Ingests, 2), orElse(s.Executors, 3)
 	s.Attempts = orElse(s.Attempts, 20)
 	s.BackoffMin, s.BackoffMax = orElse(s.BackoffMin, time.Second), orElse(s.BackoffMax, time.Minute)
-	s.Rate = orElse(s.Rate, 500)
+	s.Rate, s.Settle = orElse(s.Rate, 500), orElse(s.Settle, 48*time.Hour)
 	w := &World{
 		Scenario: s, dice: newDice(s.Seed), defects: map[Defect]bool{}, start: time.Now(), counts: map[string]int{}, interval: s.Guess,
 	}
@@ -145,8 +145,6 @@ func (w *World) learned(_ string, d time.Duration) {
 }
 
 const (
-	// settle is how long after the last client has left everything may take: longer than any chain of snoozes.
-	settle = 48 * time.Hour
 	// unwind outlasts every delivery, timer and late command.
 	unwind = 2 * time.Hour
 	look   = 5 * time.Second
@@ -159,7 +157,7 @@ func (w *World) run() {
 	}
 	w.submitAll()
 	w.clients.Wait()
-	for end := time.Now().Add(settle + time.Duration(w.Requests)*2*w.Spacing); !w.ended(); time.Sleep(look) {
+	for end := time.Now().Add(w.Settle + time.Duration(w.Requests)*2*w.Spacing); !w.ended(); time.Sleep(look) {
 		if time.Now().After(end) {
 			w.oracle.wedged()
 		}
