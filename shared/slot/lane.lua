@@ -1,6 +1,6 @@
 -- lane.lua: what every script of a lane begins with. Go puts this file before each script.
 --
--- KEYS[1] :s  hash    scalars of the lane (NUMBERS and STRINGS below)
+-- KEYS[1] :s  hash    scalars of the lane (NUMBERS below, and three texts)
 -- KEYS[2] :q  hash    ticket -> entry of an open ticket, the fields of ENTRY joined by '|'; gone once resolved
 -- KEYS[3] :l  zset    started and unresolved tickets, score = lease expiry in ms (0: lapsed by a retry)
 -- KEYS[4] :d  zset    tickets above u that are resolved without having started, score = ticket
@@ -32,9 +32,8 @@ local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonum
 local retention, channel = tonumber(ARGV[11]), ARGV[12]
 
 local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prev', 'granted',
-  'hold', 'fails', 'paused', 'parked', 'kick', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
+  'hold', 'fails', 'paused', 'parked', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
   'missat', 'end', 'resolved' }
-local STRINGS = { 'gaps', 'kickby', 'claimby' }
 local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared' }
 local TEXT = { r = true, owner = true }
 
@@ -45,14 +44,13 @@ local function narg(i) return tonumber(ARGV[ARGS + i]) end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local s, dirty, grown, entries = {}, {}, {}, {}
-do
-  local names = {}
-  for _, f in ipairs(NUMBERS) do names[#names + 1] = f end
-  for _, f in ipairs(STRINGS) do names[#names + 1] = f end
-  local values = redis.call('HMGET', S, unpack(names))
-  for i, f in ipairs(names) do
-    if i <= #NUMBERS then s[f] = tonumber(values[i] or 0) else s[f] = values[i] or '' end
+local s, dirty, grown, entries = { gaps = '', kickby = '', claimby = '' }, {}, {}, {}
+for _, f in ipairs(NUMBERS) do s[f] = 0 end
+do -- all at once: in a small hash Redis looks for every single field from the start
+  local stored = redis.call('HGETALL', S)
+  for i = 1, #stored, 2 do
+    local f, v = stored[i], stored[i + 1]
+    s[f] = s[f] == '' and v or tonumber(v)
   end
 end
 local absent = s.format == 0
