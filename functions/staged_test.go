@@ -84,7 +84,8 @@ func build(t *testing.T, name string) string {
 	return binaries.paths[name]
 }
 
-// deployment is both functions as separate processes of their staged builds, a real Redis and the Cloud Tasks emulator.
+// deployment is both functions as separate processes of their staged builds, as they are in the cloud: a real Redis with AUTH and
+// TLS, and the Cloud Tasks emulator with OIDC tokens that the executor checks.
 type deployment struct {
 	tasks    *cloudtasks.Server
 	redis    *redistest.Server
@@ -108,7 +109,7 @@ func deploy(t *testing.T, document string) *deployment {
 // newDeployment has everything but the functions running.
 func newDeployment(t *testing.T, document string) *deployment {
 	t.Helper()
-	tasks, err := cloudtasks.Start(t.Context(), cloudtasks.Options{Queues: []*cloudtaskspb.Queue{{
+	tasks, err := cloudtasks.Start(t.Context(), cloudtasks.Options{Issuer: "https://accounts.google.com", Queues: []*cloudtaskspb.Queue{{
 		Name: queueName,
 		RetryConfig: &cloudtaskspb.RetryConfig{
 			MaxAttempts: -1, MinBackoff: durationpb.New(time.Second), MaxBackoff: durationpb.New(10 * time.Second), MaxDoublings: 4,
@@ -119,7 +120,7 @@ func newDeployment(t *testing.T, document string) *deployment {
 	}
 	t.Cleanup(tasks.Close)
 	return &deployment{
-		tasks: tasks, redis: redistest.Start(t), document: document, running: map[string]*process{},
+		tasks: tasks, redis: redistest.StartTLS(t), document: document, running: map[string]*process{},
 		ports:     map[string]string{"ingest": freePort(t), "executor": freePort(t)},
 		endpoints: map[string]string{"ingest": tasks.Addr(), "executor": tasks.Addr()},
 	}
@@ -168,8 +169,10 @@ func (d *deployment) start(t *testing.T, name string) *process {
 	p := &process{cmd: exec.Command(build(t, name)), output: &lockedBuffer{}, exited: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(),
 		"FUNCTION_TARGET="+entryPoints[name], "PORT="+d.ports[name], "SERIATIM_CONFIG="+d.document,
-		"SERIATIM_REDIS_URL="+d.redis.URL(), "SERIATIM_QUEUE="+queueName, "SERIATIM_EXECUTOR_URL="+d.url("executor"),
-		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.endpoints[name], "SERIATIM_AUTH=off")
+		"SERIATIM_REDIS_URL="+d.redis.URL(), "SERIATIM_REDIS_CA="+d.redis.CA(),
+		"SERIATIM_TASKS_SERVICE_ACCOUNT=tasks@p.iam.gserviceaccount.com",
+		"SERIATIM_QUEUE="+queueName, "SERIATIM_EXECUTOR_URL="+d.url("executor"),
+		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.endpoints[name])
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
