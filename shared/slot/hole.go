@@ -32,10 +32,20 @@ func (s *Store) Confirm(ctx context.Context, lane Lane, requestID string, ticket
 	return r.verdict == OK, r.err
 }
 
-// Void gives up the place of an unconfirmed ticket: at once when its CreateTask failed for certain, else past its deadline
-// and after the queue denied the task. The verdict is Voided or Kept. See Reserve for errors.
+// Void gives up the place of an unconfirmed ticket: at once when its CreateTask failed for certain, else past its deadline.
+// Who looked for its task first calls VoidHead. The verdict is Voided or Kept. See Reserve for errors.
 func (s *Store) Void(ctx context.Context, lane Lane, requestID string, ticket int64, atOnce bool) (Looked, error) {
-	r, err := s.run(ctx, voidScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, ticket, requestID, bit(atOnce))
+	return s.void(ctx, lane, requestID, ticket, atOnce, 0)
+}
+
+// VoidHead gives up the place of the unconfirmed head, whose task the queue denied when asked after h.Seen, if h.Seen is past
+// the deadline that stands now. The verdict is Voided or Kept. See Reserve for errors.
+func (s *Store) VoidHead(ctx context.Context, lane Lane, h Head) (Looked, error) {
+	return s.void(ctx, lane, h.Request, h.Ticket, false, h.Seen)
+}
+
+func (s *Store) void(ctx context.Context, lane Lane, requestID string, ticket int64, atOnce bool, seen int64) (Looked, error) {
+	r, err := s.run(ctx, voidScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, ticket, requestID, bit(atOnce), seen)
 	return looked(r, err)
 }
 
@@ -54,8 +64,8 @@ func looked(r reply, err error) (Looked, error) {
 	return Looked{Seen: r.seen(), Verdict: r.verdict, At: r.int("at")}, r.err
 }
 
-// Missing reports that the queue denied the task of the confirmed head, when asked after h.Seen. The verdict is Again, Check or Kept. See Reserve for
-// errors.
+// Missing reports that the queue denied the task of the confirmed head, when asked after h.Seen. The verdict is Again, Check
+// or Kept. See Reserve for errors.
 func (s *Store) Missing(ctx context.Context, lane Lane, h Head) (Looked, error) {
 	return s.settle(ctx, lane, h, "", nil)
 }

@@ -66,6 +66,22 @@ func TestConfirmAndVoid(t *testing.T) {
 			b.clock.Advance(slot.ConfirmWithin + time.Millisecond)
 			wantVerdict(t, b.void(t, "a", g.Ticket, false), slot.Voided)
 		},
+		"a look from before a retry proves nothing about the task that the retry made": func(t *testing.T, b *bundle) {
+			g := b.immediate(t, "a")
+			b.clock.Advance(slot.ConfirmWithin + time.Second)
+			stale, _ := b.inspect(t, "") // past the deadline: a driver asks the queue, which has no task, and falls asleep
+			end := ended(g, "a", slot.Retry)
+			end.K = -1
+			b.finish(t, end) // ingest creates the task, and acknowledges by its age alone
+			b.clock.Advance(slot.ConfirmWithin + time.Second)
+			if res, err := b.store.VoidHead(t.Context(), b.lane, stale.Next); err != nil || res.Verdict != slot.Kept {
+				t.Errorf("void by the old look: %s, %v, want KEPT", res.Verdict, err)
+			}
+			fresh, _ := b.inspect(t, "")
+			if res, err := b.store.VoidHead(t.Context(), b.lane, fresh.Next); err != nil || res.Verdict != slot.Voided {
+				t.Errorf("void by a new look: %s, %v, want VOIDED", res.Verdict, err)
+			}
+		},
 		"another request, an unknown ticket and a lane that is gone have nothing to give up": func(t *testing.T, b *bundle) {
 			wantVerdict(t, b.void(t, "a", 1, true), slot.Kept)
 			task := b.queued(t, "a")[0]

@@ -24,7 +24,9 @@ func (w *World) look(state slot.State) error {
 		return w.missing(h)
 	}
 	if h.Deadline < state.Now {
-		w.voids = append(w.voids, func() error { return w.voidNow(Task{Request: h.Request, Ticket: h.Ticket}, false) })
+		w.voids = append(w.voids, func() error {
+			return w.give(h.Ticket, func() (slot.Looked, error) { return w.store.VoidHead(w.ctx, w.lane, h) })
+		})
 	}
 	return nil
 }
@@ -51,12 +53,7 @@ func (w *World) missing(h slot.Head) error {
 		return err
 	}
 	w.voids = append(w.voids, func() error {
-		_, err := call(w, func() (slot.Looked, error) { return w.store.Settle(w.ctx, w.lane, h, "", nil) }, func(res slot.Looked) {
-			if res.Verdict == slot.Voided {
-				w.oracle.Voided(h.Ticket, res.Now)
-			}
-		})
-		return err
+		return w.give(h.Ticket, func() (slot.Looked, error) { return w.store.Settle(w.ctx, w.lane, h, "", nil) })
 	})
 	return nil
 }

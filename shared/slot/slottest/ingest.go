@@ -48,7 +48,7 @@ func (w *World) create() error {
 		if r.duplicate {
 			return nil
 		}
-		return w.voidNow(r.Task, true)
+		return w.give(r.Ticket, func() (slot.Looked, error) { return w.store.Void(w.ctx, w.lane, r.Request, r.Ticket, true) })
 	}
 	w.queue.create(r.Task)
 	if !r.duplicate && w.clock.Now()-r.sent < (slot.ConfirmWithin-slot.ConfirmMargin).Milliseconds() {
@@ -64,12 +64,12 @@ func (w *World) create() error {
 	return err
 }
 
-func (w *World) voidNow(t Task, atOnce bool) error {
-	_, err := call(w, func() (slot.Looked, error) { return w.store.Void(w.ctx, w.lane, t.Request, t.Ticket, atOnce) },
-		func(res slot.Looked) {
-			if res.Verdict == slot.Voided {
-				w.oracle.Voided(t.Ticket, res.Now)
-			}
-		})
+// give gives the place of a ticket up.
+func (w *World) give(ticket int64, do func() (slot.Looked, error)) error {
+	_, err := call(w, do, func(res slot.Looked) {
+		if res.Verdict == slot.Voided {
+			w.oracle.Voided(ticket, res.Now)
+		}
+	})
 	return err
 }

@@ -117,6 +117,12 @@ func (p *pair) void() {
 	p.seen = res.Seen
 }
 
+func (p *pair) voidHead() {
+	h := p.head()
+	res := both(p, "void head", func(v verbs) (slot.Looked, error) { return v.VoidHead(p.Context(), p.lane, h) })
+	p.seen = res.Seen
+}
+
 // head is the head as seen last, or now.
 func (p *pair) head() slot.Head {
 	h := p.seen.Next
