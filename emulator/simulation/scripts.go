@@ -149,6 +149,14 @@ func (s *slots) Void(ctx context.Context, l slot.Lane, requestID string, ticket 
 	})
 }
 
+func (s *slots) VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
+	return script(s, ctx, "void", h.Request+" "+s.in.name, func() (slot.Looked, error) {
+		res, err := s.in.world.redis.VoidHead(ctx0, l, h)
+		s.in.world.oracle.looked(s.in, l, "void", h.Request, h.Ticket, res, err)
+		return res, err
+	})
+}
+
 func (s *slots) Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
 	return script(s, ctx, "missing", h.Request+" "+s.in.name, func() (slot.Looked, error) {
 		res, err := s.in.world.redis.Missing(ctx0, l, h)

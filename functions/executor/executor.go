@@ -25,7 +25,7 @@ type Slots interface {
 
 // Holes are the scripts about tickets whose task the queue does not have.
 type Holes interface {
-	Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error)
+	VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error)
 	Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error)
 	Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error)
 }

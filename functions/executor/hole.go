@@ -23,14 +23,15 @@ func (d *delivery) hole(ctx context.Context, v lane.View) (lane.View, step) {
 }
 
 // unconfirmed: past its deadline the ticket is void; before, its CreateTask may be under way, or its ingest be gone. The look
-// that found nothing began after v, so a v past the deadline proves that the task is not there in time.
+// that found nothing began after Redis showed the head, so a head seen past its deadline proves that the task did not come in
+// time; the script compares with the deadline that stands then.
 func (d *delivery) unconfirmed(ctx context.Context, v lane.View) (lane.View, step) {
 	h := v.Next
-	if v.Now > h.Deadline {
+	if h.Seen > h.Deadline {
 		if !d.queueInOrder(ctx, h) {
 			return v, stop
 		}
-		got, err := d.Holes.Void(ctx, d.lane.Slot, h.Request, h.Ticket, false)
+		got, err := d.Holes.VoidHead(ctx, d.lane.Slot, h)
 		if err != nil {
 			d.unreachable(ctx, "void", err)
 			return v, stop
