@@ -105,8 +105,9 @@ func (c *client) submit() {
 		}
 		about := fmt.Sprint(c.name, " try ", try)
 		if c.keyed && w.strike("sent twice", about, w.faults().ClientTwice) {
+			pause := r.span(0, 50*time.Millisecond)
 			w.clients.Go(func() {
-				time.Sleep(r.span(0, 50*time.Millisecond))
+				time.Sleep(pause)
 				c.send(about + " again")
 			})
 		}

@@ -15,7 +15,7 @@ import (
 var (
 	seed     = flag.Uint64("seed", 0, "replay the run of this seed only, shrunk to the least that fails")
 	trace    = flag.Bool("trace", false, "with -seed: print the history of the run")
-	requests = flag.Int("requests", simulated, "how many requests to simulate in all")
+	requests = flag.Int("requests", 50_000, "how many requests to simulate in all")
 	first    = flag.Uint64("first", 1, "the first seed")
 )
 
