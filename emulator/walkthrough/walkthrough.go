@@ -54,7 +54,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options, out io.Writer) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	if err := r.await(ctx, s); err != nil {
+	if err := r.await(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := r.readAll(ctx, requests); err != nil {
@@ -135,27 +135,29 @@ func (r *runner) do(req *http.Request) (int, http.Header, string, error) {
 	return resp.StatusCode, resp.Header, string(body), err
 }
 
-// await shows progress until every request has ended.
-func (r *runner) await(ctx context.Context, s *stack.Stack) error {
+// await shows progress until the lane is empty.
+func (r *runner) await(ctx context.Context) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	var last, shown int64
-	changed := time.Now()
+	last, shown, changed := -1, 0, time.Now()
 	for {
-		now := s.Stats().Requests
-		ended := now.Done + now.Dead - r.start.Requests.Done - r.start.Requests.Dead
+		depth, err := r.depth(ctx)
+		if err != nil {
+			return err
+		}
+		ended := r.Requests - depth
 		if ended != last {
 			last, changed = ended, time.Now()
 		}
-		if ended >= int64(r.Requests) || ended-shown >= int64(max(1, r.Requests/10)) {
+		if depth == 0 || ended-shown >= max(1, r.Requests/10) {
 			shown = ended
-			fmt.Fprintf(r.out, "%d of %d done\n", ended, r.Requests)
+			fmt.Fprintf(r.out, "%d of %d ended\n", ended, r.Requests)
 		}
 		switch {
-		case ended >= int64(r.Requests):
+		case depth == 0:
 			return nil
 		case time.Since(changed) > patience:
-			return fmt.Errorf("no request has ended for %s: %d of %d done", patience, ended, r.Requests)
+			return fmt.Errorf("no request has ended for %s: %d of %d still wait", patience, depth, r.Requests)
 		}
 		select {
 		case <-tick.C:
@@ -163,6 +165,26 @@ func (r *runner) await(ctx context.Context, s *stack.Stack) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// depth asks how many requests of the lane have not ended.
+func (r *runner) depth(ctx context.Context) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.lane(), nil)
+	if err != nil {
+		return 0, err
+	}
+	status, _, body, err := r.do(req)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d: %s", status, body)
+	}
+	var lane struct{ Depth int }
+	if err == nil {
+		err = json.Unmarshal([]byte(body), &lane)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read state of lane %s: %w", r.Key, err)
+	}
+	return lane.Depth, nil
 }
 
 func (r *runner) readAll(ctx context.Context, requests []*request) error {
