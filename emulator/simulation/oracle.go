@@ -33,7 +33,6 @@ type oracle struct {
 // laneBook is what the oracle knows of one lane. Instants are Redis milliseconds.
 type laneBook struct {
 	key    string
-	base   int64 // the first ticket, for short names in the trace
 	tat    int64
 	fence  int64
 	last   int64 // grant

@@ -116,7 +116,7 @@ func (q *queue) create(req *cloudtaskspb.CreateTaskRequest) (*cloudtaskspb.Task,
 	request := field(body, `"id":"`)
 	task, err := q.engine.CreateTask(time.Now(), proto.CloneOf(req))
 	q.world.note(field(body, `"key":"`), "create task of %s: %v, due %+v", label(request), err,
-		req.GetTask().GetScheduleTime().AsTime().Sub(time.Now()))
+		time.Until(req.GetTask().GetScheduleTime().AsTime()))
 	if err == nil {
 		q.tasks[req.GetTask().GetName()] = request
 		q.world.oracle.taskCreated(request)

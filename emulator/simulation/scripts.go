@@ -21,7 +21,8 @@ const (
 type slots struct{ in *instance }
 
 // script is one call: exec runs the script and lets the oracle see the answer.
-func script[T any](s *slots, ctx context.Context, op, about string, exec func() (T, error)) (answer T, err error) {
+func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the receiver that a generic function cannot have
+	op, about string, exec func() (T, error)) (answer T, err error) {
 	w, in := s.in.world, s.in
 	about = op + " " + about
 	w.count(op)

@@ -60,7 +60,6 @@ func replay(t *testing.T, seed uint64) {
 // sums adds up runs.
 type sums struct {
 	mu                                    sync.Mutex
-	began                                 time.Time
 	seeds, requests, runs, queued, broken int
 	dispatches                            int64
 	idle                                  time.Duration

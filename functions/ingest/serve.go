@@ -99,7 +99,7 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // panicked answers for a fault of ours. An answer that has begun cannot be taken back: the connection is cut instead.
 func panicked(w *writer, r *http.Request, p any) {
-	if p == http.ErrAbortHandler {
+	if p == http.ErrAbortHandler { //nolint:errorlint // what net/http compares as well
 		panic(p)
 	}
 	cause := fmt.Errorf("panic with a %T", p) // its text could hold a payload

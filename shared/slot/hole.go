@@ -2,6 +2,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,7 +110,7 @@ func CountMissing(ctx context.Context, rdb redis.Cmdable, now time.Time) (bool, 
 // MissingCount reads how many heads were found missing in the minute of now.
 func MissingCount(ctx context.Context, rdb redis.Cmdable, now time.Time) (int64, error) {
 	n, err := rdb.Get(ctx, missingKey(now.UTC().Format("200601021504"))).Int64()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, fmt.Errorf("read missing heads: %w", err)
 	}
 	return n, nil

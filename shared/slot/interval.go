@@ -2,6 +2,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -93,7 +94,7 @@ func (i *Intervals) Exchange(ctx context.Context, policy string) error {
 		return nil
 	}
 	theirs, err := i.rdb.Get(ctx, intervalKey(policy)).Int64()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("exchange interval of policy %q: %w", policy, err)
 	}
 	i.mu.Lock()

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -24,7 +25,7 @@ const (
 // ended, so that calls one after another see every lane. A lane may come twice. The error is of Redis.
 func Lanes(ctx context.Context, rdb redis.Cmdable) ([]string, error) {
 	cursor, err := rdb.Get(ctx, cursorKey).Uint64()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, fmt.Errorf("look for lanes: %w", err)
 	}
 	var keys []string

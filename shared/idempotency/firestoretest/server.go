@@ -113,7 +113,8 @@ func (s *Server) run() error {
 	out := newOutput([]byte("Dev App Server is now running"))
 	// A test's JVM is short of time, not of speed: only the quick compiler, and
 	// one thread to collect little garbage.
-	cmd := exec.Command(s.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en",
+	cmd := exec.Command(s.java, //nolint:noctx // it outlives the call, and ends with the test
+		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en",
 		"-cp", s.jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore",
 		"start", "--host=127.0.0.1", fmt.Sprintf("--port=%d", s.port))
 	cmd.Stdout, cmd.Stderr = out, out
@@ -132,7 +133,7 @@ func (s *Server) run() error {
 		return nil
 	case <-exited:
 		if bytes.Contains(out.bytes(), []byte("Address already in use")) {
-			return fmt.Errorf("Firestore emulator on %s: %w", s.Addr(), errPortTaken)
+			return fmt.Errorf("start the Firestore emulator on %s: %w", s.Addr(), errPortTaken)
 		}
 		return fmt.Errorf("the Firestore emulator ended at start:\n%s", out.bytes())
 	case <-time.After(startTimeout):

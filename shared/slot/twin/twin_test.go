@@ -40,7 +40,6 @@ type pair struct {
 	rdb        *redis.Client
 	clock      *slottest.Clock
 	generation slot.Generation
-	guess      time.Duration
 	lane       slot.Lane
 	scripts    *slot.Store
 	twin       *twin.Store
