@@ -28,7 +28,7 @@ const (
 func (d *delivery) goOn(ctx context.Context, v lane.View) {
 	for idle := 0; ; {
 		h := v.Next
-		if h.Ticket == 0 || h.Here || h.At == 0 || lane.InTime(d.lane, v.Seen) || ctx.Err() != nil {
+		if lane.Attended(d.lane, v.Seen) || ctx.Err() != nil {
 			return
 		}
 		if idle >= maxIdle || d.spent() || d.draining() || v.Until(h.At) > slot.InlineWait {

@@ -79,12 +79,11 @@ func (c *call) cancel() error {
 // goOn leaves a kick where the head may start and nobody will be there for it in time. Here it is the only one who would, so
 // a failure is the caller's to hear: the call can be repeated.
 func (c *call) goOn(seen slot.Seen) error {
-	n := seen.Next
-	if n.Ticket == 0 || n.At == 0 || n.Here || lane.InTime(c.lane, seen) {
+	if lane.Attended(c.lane, seen) {
 		return nil
 	}
 	v := lane.View{Seen: seen, Received: c.Clock.Now()}
-	if err := c.Tasks.Kick(c.r.Context(), c.lane, v, n.At); err != nil {
+	if err := c.Tasks.Kick(c.r.Context(), c.lane, v, seen.Next.At); err != nil {
 		return unavailable(err)
 	}
 	return nil

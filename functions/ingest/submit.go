@@ -154,13 +154,12 @@ func (s *submitting) notCreated(ctx context.Context, p place, err error) error {
 
 // passOn leaves a kick for the head, where nobody will be there for it in time. It is never needed for safety.
 func (s *submitting) passOn(ctx context.Context, v lane.View) {
-	n := v.Next
-	if n.Ticket == 0 || n.At == 0 || n.Here || lane.InTime(s.lane, v.Seen) {
+	if lane.Attended(s.lane, v.Seen) {
 		return
 	}
 	ctx, stop := clock.WithTimeout(ctx, s.Clock, kickWait, context.DeadlineExceeded)
 	defer stop()
-	if err := s.Tasks.Kick(ctx, s.lane, v, n.At); err != nil {
+	if err := s.Tasks.Kick(ctx, s.lane, v, v.Next.At); err != nil {
 		logging.FromContext(ctx).WarnContext(ctx, "leaving a kick failed", logging.Error, err.Error())
 	}
 }

@@ -64,6 +64,12 @@ type View struct {
 // Local is the Redis instant at (milliseconds) by our clock.
 func (v View) Local(at int64) time.Time { return v.Received.Add(v.Until(at)) }
 
+// Attended says that nobody need do anything for the head: there is none, nothing may start, somebody waits with it, or its own
+// task comes in time.
+func Attended(l Lane, s slot.Seen) bool {
+	return s.Next.Ticket == 0 || s.Next.At == 0 || s.Next.Here || InTime(l, s)
+}
+
 // InTime says that the head's own task is due soon enough that nobody else need run it: not before now, and at most a
 // tolerance after the instant from which it may start.
 func InTime(l Lane, s slot.Seen) bool {
