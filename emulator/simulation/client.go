@@ -63,6 +63,7 @@ func (w *World) document() *policy.Document {
 // client is one submission and what its sender does until it is sure, or gives up.
 type client struct {
 	world *World
+	index int
 	name  string
 	lane  string
 	keyed bool
@@ -78,10 +79,13 @@ const (
 func (w *World) submitAll() {
 	at := time.Duration(0)
 	for i := range w.Requests {
-		c := &client{world: w, name: fmt.Sprintf("c%d", i)}
+		c := &client{world: w, index: i, name: fmt.Sprintf("c%d", i)}
 		r := w.dice.roll("client", c.name)
 		at += r.span(w.Gap.Low, w.Gap.High) + time.Duration(r.intn(1000))
 		c.lane, c.keyed = fmt.Sprintf("L%d", r.intn(max(1, w.Lanes))), r.float() < w.Keyed
+		if w.Load != nil {
+			at, c.lane = w.Load[i].At, w.Load[i].Lane
+		}
 		if w.plan != nil && !w.plan[i] {
 			continue
 		}
@@ -148,7 +152,11 @@ func (c *client) send(about string) bool {
 	select {
 	case whole := <-done:
 		time.Sleep(r.span(time.Millisecond, 10*time.Millisecond))
-		return whole && !w.strike("client answer lost", about, w.faults().ClientLost) && out.status < 429
+		if !whole || w.strike("client answer lost", about, w.faults().ClientLost) {
+			return false
+		}
+		w.Watch(c.index, Answered)
+		return out.status < 429
 	case <-wait.C:
 		return false
 	}

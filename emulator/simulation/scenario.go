@@ -30,6 +30,25 @@ type Faults struct {
 	WakeLost float64
 }
 
+// Submission is one request of a load that is given, not drawn.
+type Submission struct {
+	// At is when its client sends it, after the start of the run.
+	At   time.Duration
+	Lane string
+	// Takes is how long the target needs for it, each time.
+	Takes time.Duration
+}
+
+// Moment is what becomes of a submission.
+type Moment int
+
+// The moments: its client has an answer, the target begins with it, the target has done it.
+const (
+	Answered Moment = iota
+	Started
+	Ended
+)
+
 // Scenario is one run: a lane policy, a load and faults.
 type Scenario struct {
 	Seed        uint64
@@ -43,6 +62,10 @@ type Scenario struct {
 	// Requests is how many are submitted, over Lanes lanes; Gap is the time between two submissions, 0 for all at once.
 	Requests, Lanes int
 	Gap             Span
+	// Load, when set, is what is submitted, in place of Requests, Lanes, Gap, Handler and Mean. Watch, when set, is told what becomes
+	// of submission i, at that instant of virtual time; it is called from many goroutines.
+	Load  []Submission
+	Watch func(i int, m Moment)
 	// Async has every request go through the queue.
 	Async bool
 	// Keyed is the share of clients with an idempotency key.

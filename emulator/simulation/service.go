@@ -103,6 +103,7 @@ func (s *service) GetTask(ctx context.Context, req *cloudtaskspb.GetTaskRequest,
 
 // GetQueue is cloudtasks.Client's.
 func (s *service) GetQueue(ctx context.Context, _ *cloudtaskspb.GetQueueRequest, _ ...gax.CallOption) (*cloudtaskspb.Queue, error) {
+	s.in.world.count("get queue")
 	if err := s.read(ctx, "get queue"); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/target"
@@ -24,7 +26,12 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 		takes = time.Duration(-math.Log(1-r.float()) * float64(w.Mean))
 	}
 	w.mu.Unlock()
+	i := submitted(req)
+	if w.Load != nil {
+		takes = w.Load[i].Takes
+	}
 	w.oracle.ran(t.in, req, takes)
+	w.Watch(i, Started)
 	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {
 		t.in.alive(about)
 		reason := target.ReasonCanceled
@@ -33,6 +40,7 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 		}
 		return target.Result{Outcome: target.Retry, Reason: reason, Counts: true, Err: err}
 	}
+	w.Watch(i, Ended)
 	t.in.trouble("after call " + about)
 	switch {
 	case w.strike("target retry", about, f.TargetRetry):
@@ -45,6 +53,15 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 		return result(target.Final, http.StatusUnprocessableEntity, about)
 	}
 	return result(target.Accept, http.StatusOK, about)
+}
+
+// submitted is the index of the submission: its body is its client's name.
+func submitted(req target.Request) int {
+	i, err := strconv.Atoi(strings.TrimPrefix(string(req.Body), "c"))
+	if err != nil {
+		panic(err)
+	}
+	return i
 }
 
 func result(o target.Outcome, status int, body string) target.Result {

@@ -83,6 +83,12 @@ func newWorld(s Scenario) *World {
 	s.Attempts = orElse(s.Attempts, 20)
 	s.BackoffMin, s.BackoffMax = orElse(s.BackoffMin, time.Second), orElse(s.BackoffMax, time.Minute)
 	s.Rate, s.Settle = orElse(s.Rate, 500), orElse(s.Settle, 48*time.Hour)
+	if s.Load != nil {
+		s.Requests = len(s.Load)
+	}
+	if s.Watch == nil {
+		s.Watch = func(int, Moment) {}
+	}
 	w := &World{
 		Scenario: s, dice: newDice(s.Seed), defects: map[Defect]bool{}, start: time.Now(), counts: map[string]int{}, interval: s.Guess,
 	}
