@@ -99,7 +99,7 @@ func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) i
 		return http.StatusConflict
 	}
 	status := http.StatusOK
-	if ended.Outcome == slot.Retry {
+	if ended.Outcome == slot.Retry || ended.Outcome == slot.Parked {
 		status = d.succeed(ctx, d.view(ended.Seen), ended.K, ended.Due)
 	}
 	d.goOn(ctx, d.view(ended.Seen))

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/seriatim/seriatim/shared/lanekey"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -13,9 +14,7 @@ const (
 	whyRunning       = "running"
 	whyPace          = "pace"
 	whyRetry         = "retry"
-	whyPaused        = "paused"
 	whyTargetMissing = "target-missing"
-	whyParked        = "parked"
 	whyOverdue       = "overdue"
 	whyUnconfirmed   = "unconfirmed"
 	whyQuarantine    = "quarantine"
@@ -42,12 +41,10 @@ func explain(key string, s slot.State, failed slot.Record) why {
 	case s.QuarantineUntil > s.Now:
 		w.Reason, w.Until = whyQuarantine, timestamp(s.QuarantineUntil)
 		w.Detail = "Redis was lost: nothing starts before every lease of before has run out."
-	case s.Parked != 0:
-		w.Reason, w.Ticket = whyParked, s.Parked
-		w.Detail = "The head has failed for good, and the policy stops the lane there."
-		w.Clear = "POST " + location(key, s.Next.Request) + "/skip"
 	case s.Paused:
-		w.Reason, w.Detail, w.Clear = whyPaused, "The lane was paused.", "POST "+lane+"/resume"
+		w.Reason, w.Detail, w.Clear = string(slot.StandsPaused), "The lane was paused.", "POST "+lane+"/resume"
+	case s.Stands != "":
+		w.standing(s, lane)
 	case s.Depth == 0:
 		w.Reason, w.Detail = whyIdle, "No request waits or runs."
 	case s.Next.Ticket == 0 || s.Full:
@@ -56,6 +53,22 @@ func explain(key string, s slot.State, failed slot.Record) why {
 		w.explainHead(s, failed)
 	}
 	return w
+}
+
+// standing is for a lane that stands on its head.
+func (w *why) standing(s slot.State, lane string) {
+	w.Reason = string(s.Stands)
+	switch s.Stands {
+	case slot.StandsParked:
+		w.Detail = "The head has failed for good, and the policy stops the lane there. Redrive runs it again, skip gives it up."
+		w.Clear = "POST " + lane + "/dead-letters/" + s.Next.Request + "/redrive"
+	case slot.StandsUnknown:
+		w.Detail = "The head ran, nobody knows to what end, and the policy does not run it again by itself. Say what became of it."
+		w.Clear = "POST " + lane + "/requests/" + s.Next.Request + "/resolve"
+	case slot.StandsTargetPaused:
+		w.Detail = fmt.Sprintf("The target %q of the head was paused.", s.HeadTarget)
+		w.Clear = "POST /v1/targets/" + url.PathEscape(s.HeadTarget) + "/resume"
+	}
 }
 
 // explainHead is for a lane with a free place.

@@ -29,8 +29,10 @@ func TestTheStrongestReasonIsTold(t *testing.T) {
 		}},
 		{"target-missing", "2026-12-01T10:00:04.000Z", "", `"billing"`, func() { failed.Reason, failed.Target = "target-missing", "billing" }},
 		{"running", "", "", "1", func() { s.Full, s.Running = true, make([]slot.Running, 1) }},
-		{"paused", "", "POST /v1/lanes/a%2Fb/resume", "paused", func() { s.Paused = true }},
-		{"parked", "", "POST /v1/lanes/a%2Fb/requests/rid/skip", "for good", func() { s.Parked = 8 }},
+		{"parked", "", "POST /v1/lanes/a%2Fb/dead-letters/rid/redrive", "for good", func() { s.Stands = slot.StandsParked }},
+		{"unknown", "", "POST /v1/lanes/a%2Fb/requests/rid/resolve", "nobody knows", func() { s.Stands = slot.StandsUnknown }},
+		{"target-paused", "", "POST /v1/targets/bill%20me/resume", `"bill me"`, func() { s.Stands, s.HeadTarget = slot.StandsTargetPaused, "bill me" }},
+		{"paused", "", "POST /v1/lanes/a%2Fb/resume", "paused", func() { s.Stands, s.Paused = slot.StandsPaused, true }},
 		{"quarantine", "2026-12-01T10:00:05.000Z", "", "Redis was lost", func() { s.QuarantineUntil = now + 5000 }},
 	} {
 		tt.add()

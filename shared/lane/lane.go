@@ -37,6 +37,7 @@ func Bind(doc *policy.Document, key string) (Lane, error) {
 		Key: key, Policy: p.Name, Concurrency: p.Concurrency, Burst: p.Burst, Spacing: p.Spacing, Lease: p.Lease,
 		Retention: p.Retention, MaxDepth: p.MaxDepth, Attempts: p.Attempts, MaxAge: p.MaxAge,
 		BackoffMin: p.Backoff.Min, BackoffMax: p.Backoff.Max,
+		Park: p.Exhausted == policy.Park, HoldAmbiguous: p.Ambiguous == policy.Hold,
 	}}
 	for _, name := range p.Targets {
 		if t := doc.Targets[name]; t != nil {

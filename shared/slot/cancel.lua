@@ -4,6 +4,7 @@
 -- ARGV +1 request id
 -- Reply: OK(ticket, next head)   cancelled, now or before
 --        RUNNING(ticket)                  it holds a live lease
+--        UNKNOWN(ticket)                  its lease was lost: it may have run, and somebody has to say
 --        FINISHED(status)                 it has ended otherwise
 --        NONE                             no such request
 -- Invariant: a live lease is never cancelled; the id is free again.
@@ -20,13 +21,13 @@ if not (e and e.r == r) then
   passWhenFull() -- purged
 else
   if live(t) then return reply('RUNNING', 'ticket', int(t)) end
+  if unknown(t, e) then return reply('UNKNOWN', 'ticket', int(t)) end
   passWhenFull()
+  if e.parked == 1 then afresh() end
   resolve(t)
-  if s.parked == t then set('parked', 0) end
   wake()
 end
-redis.call('HSET', REC, 'status', 'cancelled', 'finished', int(now))
-redis.call('PEXPIREAT', REC, int(now + retention))
+finished(REC, r, 'cancelled', {})
 extendForTask()
 save()
 return append(reply('OK', 'ticket', int(t)), nextHead())

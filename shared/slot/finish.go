@@ -25,6 +25,8 @@ const (
 	Retry Outcome = "retry"
 	// GiveUp ends the request without a result.
 	GiveUp Outcome = "dead"
+	// Parked is what a GiveUp comes to where the policy parks: the lane stands on the request. Never asked for.
+	Parked Outcome = "parked"
 )
 
 // FinishRequest ends an attempt.
@@ -38,7 +40,7 @@ type FinishRequest struct {
 	Reason, Detail string
 	// K is the snooze count of the caller's own task, -1 where the ticket has none yet (ingest).
 	K int
-	// Own says that the ticket is the caller's own, so that after Retry the caller creates its next task.
+	// Own says that the ticket is the caller's own, so that after Retry or Parked the caller creates its next task.
 	Own bool
 	// RetryAfter overrides the backoff of a Retry where it is positive.
 	RetryAfter time.Duration
@@ -52,9 +54,9 @@ type FinishRequest struct {
 type Finished struct {
 	Seen
 	Verdict Verdict
-	// Outcome is what the attempt came to: a Retry without attempts left is a GiveUp.
+	// Outcome is what the attempt came to: a Retry without attempts left is a GiveUp, and a GiveUp may be Parked.
 	Outcome Outcome
-	// Due and K name the task to create after a Retry of the own ticket; At is the earliest start.
+	// Due and K name the task to create after a Retry or Parked of the own ticket; At is the earliest start.
 	Due, At int64
 	K       int
 }
@@ -65,7 +67,7 @@ func (s *Store) Finish(ctx context.Context, lane Lane, req FinishRequest) (Finis
 	r, err := s.run(ctx, finishScript, lane, []string{KeysOf(lane.Key).Record(req.Request)},
 		req.Grant.Ticket, req.Request, req.Grant.Fence, string(req.Outcome), req.Response, req.Reason, req.Detail, req.K,
 		bit(req.Own), lane.Attempts, ms(lane.MaxAge), ms(lane.BackoffMin), ms(lane.BackoffMax), ms(req.RetryAfter),
-		bit(req.Counts), strconv.FormatFloat(req.Jitter, 'f', 3, 64))
+		bit(req.Counts), strconv.FormatFloat(req.Jitter, 'f', 3, 64), bit(lane.Park))
 	if err != nil {
 		return Finished{}, err
 	}

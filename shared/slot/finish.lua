@@ -4,8 +4,9 @@
 -- ARGV +1 ticket  +2 request id  +3 fence  +4 outcome: done, dead, retry  +5 response (opaque)  +6 reason  +7 detail
 --      +8 own snooze count k (-1: ingest, whose ticket has no task yet)  +9 1: the ticket is the caller's own
 --      +10 attempts allowed  +11 greatest age ms since the first start  +12 +13 backoff min, max ms  +14 Retry-After ms (0: none)
---      +15 1: counts as an attempt  +16 jitter, a factor around 1
--- Reply: OK(status, due, k, at, next head)   status: done, dead, or retry (start again from at; its task (ticket, k) is due)
+--      +15 1: counts as an attempt  +16 jitter, a factor around 1  +17 1: park instead of giving up
+-- Reply: OK(status, due, k, at, next head)   status: done, dead, retry (start again from at; its task (ticket, k) is due), or
+--                                            parked (the lane stands on it; its task (ticket, k) is due, so that it stays durable)
 --        DONE(status, next head)             another grant has ended the request
 --        LOST(next head)                     the lease is another's
 -- Invariant: only the grant with this fence ends the ticket; what it did stands however often the call is repeated (I7).
@@ -18,9 +19,10 @@ local terminal = rec[1] and rec[1] ~= 'open'
 
 local function answer(verdict, ...) return append(reply(verdict, ...), nextHead()) end
 local function record(status, reason)
-  redis.call('HSET', REC, 'status', status, 'resp', arg(5), 'reason', reason, 'detail', arg(7), 'finished', int(now),
-    'durable', '0')
-  redis.call('PEXPIREAT', REC, int(now + retention))
+  finished(REC, r, status, { 'resp', arg(5), 'reason', reason, 'detail', arg(7), 'durable', '0' })
+end
+local function again(e)
+  return answer('OK', 'status', e.parked == 1 and 'parked' or 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
 end
 
 if terminal then
@@ -37,9 +39,7 @@ if not (e and e.r == r) then
   end
   return answer('LOST')
 end
-if e.lastfin == fence then
-  return answer('OK', 'status', 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
-end
+if e.lastfin == fence then return again(e) end
 if e.fence ~= fence then return answer('LOST') end
 passWhenFull()
 
@@ -57,23 +57,29 @@ else
   set('fails', 0)
 end
 
+if outcome == 'dead' and arg(17) == '1' then
+  outcome, e.parked = 'retry', 1
+  set('fails', 0)
+end
 if outcome == 'retry' then
   e.nb, e.lastfin, e.fence, e.owner = now + backoff, fence, 0, ''
   if e.p ~= 0 then e.p = now + confirmWithin end
   if own then
     e.k = math.max(e.k, narg(8) + 1)
     e.due = math.max(now, e.nb - math.floor(lead()))
+    if e.parked == 1 then e.due = standingUntil(narg(8), jitter) end
   end
   put(t, e)
   redis.call('ZADD', L, 0, int(t))
   leases = {}
   set('since', now)
   redis.call('HSET', REC, 'reason', reason, 'detail', arg(7))
+  if e.parked == 1 then redis.call('HSET', REC, 'resp', arg(5)) end
   extendForTask()
   redis.call('PEXPIREAT', REC, int(s['end']))
   wake()
   save()
-  return answer('OK', 'status', 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
+  return again(e)
 end
 
 -- The successor of a head that died of a retryable failure waits as long as the head would have.

@@ -7,6 +7,21 @@ import (
 	"time"
 )
 
+// Standing says why a head may not start however long it waits.
+type Standing string
+
+// Reasons to stand, by precedence. The empty one: it does not stand.
+const (
+	// StandsPaused: an operator holds the lane.
+	StandsPaused Standing = "paused"
+	// StandsParked: the head was given up on, and waits for redrive or skip.
+	StandsParked Standing = "parked"
+	// StandsUnknown: the head's lease was lost, and somebody has to say what became of it.
+	StandsUnknown Standing = "unknown"
+	// StandsTargetPaused: an operator holds the head's target.
+	StandsTargetPaused Standing = "target-paused"
+)
+
 // Running is a request with a live lease.
 type Running struct {
 	Ticket  int64
@@ -31,9 +46,10 @@ type State struct {
 	HeadRun, HeadNotBefore, HeadAttempts int64
 	// Last is the slot of the last waiting request, in Redis milliseconds; 0 where none waits.
 	Last int64
-	// Paused says that the lane is held; Parked is the ticket it stands on, 0 for none.
-	Paused bool
-	Parked int64
+	// Paused says that the lane is held; Stands why its head may not start however long it waits; HeadTarget is that head's.
+	Paused     bool
+	Stands     Standing
+	HeadTarget string
 	// Resolved counts the requests that this life of the lane has resolved.
 	Resolved int64
 	// NextTicket is what the next arrival gets: all that has been reserved lies below it; 0 in an absent lane.
@@ -51,6 +67,8 @@ type RequestState struct {
 	Known bool
 	// Open says that the ticket is in the lane; Live that it runs now.
 	Open, Live bool
+	// Parked says that the lane stands on it; Unknown that its lease was lost and somebody has to say what became of it.
+	Parked, Unknown bool
 	// Position is the waiting requests before it + 1, Slot its earliest start; set while it waits.
 	Position, Slot int64
 }
@@ -69,13 +87,13 @@ func (s *Store) Inspect(ctx context.Context, lane Lane, requestID string) (State
 		Seen: r.seen(), Absent: r.bool("absent"), Depth: r.int("depth"), Waiting: r.int("waiting"), Running: r.running(),
 		Gate: r.int("gate"), QuarantineUntil: r.int("quarantine"), Hold: r.int("hold"), HeadRun: r.int("headrun"),
 		HeadNotBefore: r.int("headnb"), HeadAttempts: r.int("headatt"), Last: r.int("last"), Paused: r.bool("paused"),
-		Parked: r.int("parked"), Resolved: r.int("resolved"), NextTicket: r.int("nxt"), Missing: r.int("miss"),
+		Stands: Standing(r.fields["stands"]), HeadTarget: r.fields["headtarget"], Resolved: r.int("resolved"), NextTicket: r.int("nxt"), Missing: r.int("miss"),
 		Full: r.int("runningcount") >= int64(lane.Concurrency),
 	}
 	req := RequestState{Record: r.record("rec."), Open: r.bool("open"), Live: r.bool("live")}
 	req.ID, req.Known = requestID, req.Status != ""
 	if req.Open {
-		req.Attempts = r.int("attempts")
+		req.Attempts, req.Parked, req.Unknown = r.int("attempts"), r.bool("parked"), r.bool("unknown")
 	}
 	if req.Open && !req.Live {
 		req.Position, req.Slot = r.int("rank")+1, r.int("slot")

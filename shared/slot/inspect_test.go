@@ -41,7 +41,7 @@ func TestInspect(t *testing.T) {
 				},
 				Depth: 3, Waiting: 2, Running: []slot.Running{{Ticket: g.Ticket, Request: "runs", Started: started}},
 				Gate: after(now, b.lane.Spacing), HeadRun: after(now, b.lane.Spacing), Last: after(now, 2*b.lane.Spacing),
-				Resolved: 1, NextTicket: tasks[1].Ticket + 1, Full: true,
+				Resolved: 1, NextTicket: tasks[1].Ticket + 1, Full: true, HeadTarget: "shop",
 			}
 			want.Interval = state.Interval // TestInterval
 			if diff := cmp.Diff(want, state); diff != "" {
@@ -66,10 +66,10 @@ func TestInspect(t *testing.T) {
 			b.lane.Attempts = 3
 			b.queued(t, "a")
 			hold := after(b.clock.Now(), b.lane.BackoffMin)
-			b.write(t, "paused", 1, "parked", 7)
+			b.pause(t, true)
 			state, _ := b.inspect(t, "")
-			if state.Hold != hold || state.HeadRun != hold || !state.Paused || state.Parked != 7 || state.Next.At != 0 {
-				t.Errorf("held: %+v, want hold %d, paused, parked on 7", state, hold)
+			if state.Hold != hold || state.HeadRun != hold || !state.Paused || state.Stands != slot.StandsPaused || state.Next.At != 0 {
+				t.Errorf("held: %+v, want hold %d, paused", state, hold)
 			}
 		},
 		"a head's own backoff and attempts are shown": func(t *testing.T, b *bundle) {

@@ -30,6 +30,9 @@ func (k Keys) Record(requestID string) string { return k.prefix + "i:" + request
 // Wake is the pub/sub channel on which scripts name the ticket that may start next.
 func (k Keys) Wake() string { return k.prefix + "w" }
 
+// Ended is the pub/sub channel on which scripts name the requests that have ended.
+func (k Keys) Ended() string { return k.prefix + "e" }
+
 func (k Keys) lane() []string {
 	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}
 }
@@ -38,6 +41,9 @@ func (k Keys) lane() []string {
 func intervalKey(policy string) string {
 	return "seriatim-policy:{" + url.PathEscape(policy) + "}:interval"
 }
+
+// pausedKey is the set of targets against which nothing starts.
+const pausedKey = "seriatim-targets:{paused}"
 
 // missingKey counts the missing heads of one minute over all lanes.
 func missingKey(minute string) string { return "seriatim-missing:{" + minute + "}" }

@@ -41,6 +41,10 @@ type Lane struct {
 	Retention time.Duration
 	// MaxDepth bounds the unresolved requests.
 	MaxDepth int
+	// HoldAmbiguous makes a request whose lease was lost unknown: the lane stands until somebody says what became of it.
+	HoldAmbiguous bool
+	// Park makes the lane stand on a request that would be given up.
+	Park bool
 	// Attempts bounds the runs granted to a request, less those that finish with Counts false.
 	Attempts int
 	// MaxAge bounds the time since a request's first start, checked at finish.

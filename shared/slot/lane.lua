@@ -10,7 +10,8 @@
 -- ARGV[1]  generation that the caller expects   ARGV[2]  end of the quarantine, ms (0: none)   ARGV[3]  1: generation is young
 -- ARGV[4]  concurrency   ARGV[5] burst   ARGV[6] spacing ms   ARGV[7] lease ms   ARGV[8] confirm deadline D, ms
 -- ARGV[9]  interval guess ms (the policy's, for a lane that has learned none)   ARGV[10] inline wait W ms
--- ARGV[11] retention ms   ARGV[12] wake-up channel   ARGV[13..] the script's own
+-- ARGV[11] retention ms   ARGV[12] wake-up channel   ARGV[13] 1: a lost lease leaves its request unknown (ambiguous: hold)
+-- ARGV[14] paused targets, '|name|name|'   ARGV[15] channel of ended requests   ARGV[16..] the script's own
 --
 -- Reply: {verdict, name, value, name, value, ...}, all strings. Instants are Redis milliseconds, made monotone per lane.
 -- Invariant: no write before the generation and the format have been checked; every key written has an expiry.
@@ -23,19 +24,20 @@ local REPAIR = 1000000 -- how far a repair skips tickets and fences
 local LONGEST = 3600000 -- no function instance works on a request longer than this
 local VOIDED = 10000 -- how many voided tickets a lane remembers; whose record is gone too was never acknowledged
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
-local ARGS = 12
+local ARGS = 15
 
 local S, Q, L, D, V, REC = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local generation, quarantine = tonumber(ARGV[1]), tonumber(ARGV[2])
 local n, burst, spacing, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local retention, channel = tonumber(ARGV[11]), ARGV[12]
+local retention, channel, holds, blocked, endings = tonumber(ARGV[11]), ARGV[12], ARGV[13] == '1', ARGV[14], ARGV[15]
 
 local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prev', 'granted',
-  'hold', 'fails', 'paused', 'parked', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
+  'hold', 'fails', 'paused', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
   'missat', 'end', 'resolved' }
-local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared' }
-local TEXT = { r = true, owner = true }
+local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared', 'parked',
+  'deadline', 'slip', 'target' }
+local TEXT = { r = true, owner = true, target = true }
 
 local function int(x) return string.format('%.0f', x) end
 local function arg(i) return ARGV[ARGS + i] end
@@ -136,6 +138,17 @@ local function skipped(from, to)
     if high > low then count = count + high - low end
   end
   return count
+end
+
+-- begin starts a life of the lane.
+local function begin()
+  if not absent then return end
+  set('format', FORMAT)
+  set('gen', generation)
+  set('inc', now)
+  set('nxt', now)
+  set('u', now)
+  set('fence', now)
 end
 
 -- u is the lowest ticket that never started and is not resolved.
@@ -241,12 +254,31 @@ local function backstop(t, at, snoozing)
   return math.floor(math.max(base + at * slow, math.max(base, arrival()) + (at - burst + 1) * step) - lead())
 end
 
+-- An unknown request lost its lease without an end, where the policy wants somebody to say what became of it.
+local function unknown(t, e)
+  local at = holds and e.fence > 0 and expiry(t)
+  return at and at <= now
+end
+-- stands says why the head may not start however long it waits; nil where only time and leases hold it.
+local function stands(h, e)
+  if s.paused == 1 then return 'paused' end
+  if not e then return nil end
+  if e.parked == 1 then return 'parked' end
+  if unknown(h, e) then return 'unknown' end
+  if blocked ~= '' and string.find(blocked, '|' .. e.target .. '|', 1, true) then return 'target-paused' end
+end
+-- standingUntil is when the task of a request on a lane that stands comes again to keep it durable; k is its snooze count.
+local function standingUntil(k, jitter)
+  return math.floor(now + math.min(600000 * 2 ^ math.max(0, math.min(k, 10)), 43200000) * jitter)
+end
+local function free(h, e) return running() < n and not stands(h, e) end
+
 -- What a caller needs to know to go on with the head.
 local function nextHead()
   local h, e = headEntry()
   if not h or not e then return {} end
   local at = ''
-  if running() < n and s.paused == 0 and s.parked == 0 then at = int(math.max(now, runAt(e))) end
+  if free(h, e) then at = int(math.max(now, runAt(e))) end
   return { 'h', int(h), 'hr', e.r, 'hk', int(e.k), 'hdue', int(e.due), 'hhere', e.here > now and '1' or '0',
     'hp', int(e.p), 'hat', at, 'hseen', int(now) }
 end
@@ -257,7 +289,7 @@ end
 -- A wake-up names the one ticket that may start next; nobody else need look.
 local function wake()
   local h, e = headEntry()
-  if h and e and e.here > now and running() < n and s.paused == 0 and s.parked == 0 then
+  if h and e and e.here > now and free(h, e) then
     redis.call('PUBLISH', channel, int(h) .. ' ' .. int(math.max(now, runAt(e))))
   end
 end
@@ -269,6 +301,7 @@ local function grant(x, e, owner, record)
     local sample = (possible - s.prev) * 1000
     set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
   end
+  e.slip = now - math.min(now, runAt(e))
   set('tat', math.max(arrival(), now) + spacing)
   extend(s.tat + 60000)
   set('granted', now)
@@ -302,6 +335,29 @@ local function resolve(t)
   set('resolved', s.resolved + 1)
   set('since', now)
   if not head() and redis.call('ZCARD', L) == 0 then set('prev', 0) end
+end
+
+-- afresh restarts what the lane learns after it stood: that time tells nothing about its interval, and nobody was late.
+local function afresh()
+  set('since', now)
+  set('prev', 0)
+end
+
+-- finished makes a record terminal.
+local function finished(record, id, status, fields)
+  redis.call('HSET', record, 'status', status, 'finished', int(now), unpack(fields))
+  redis.call('PEXPIREAT', record, int(now + retention))
+  redis.call('PUBLISH', endings, id .. ' 0') -- in the form of a wake-up: look at once
+end
+
+-- expired says that a request has waited past its deadline without a start; it is dead then.
+local function expired(t, e, record)
+  if e.deadline == 0 or now <= e.deadline or e.first > 0 then return false end
+  finished(record, e.r, 'dead', { 'reason', 'deadline', 'detail', 'it waited past its deadline', 'durable', '0' })
+  resolve(t)
+  extend(now + retention + 60000)
+  wake()
+  return true
 end
 
 -- voidTicket gives the place of t up: if its task ever comes it takes a new ticket.

@@ -38,8 +38,7 @@ if settle == 'void' then
   save()
   return answer('VOIDED')
 end
-redis.call('HSET', REC, 'status', settle, 'resp', arg(5), 'finished', int(now), 'durable', '1')
-redis.call('PEXPIREAT', REC, int(now + retention))
+finished(REC, r, settle, { 'resp', arg(5), 'durable', '1' })
 resolve(t)
 set('prev', 0)
 wake()

@@ -21,16 +21,16 @@ var mutations = map[string]struct {
 	breaks string
 	world  uint64
 }{
-	"live leases are at most n":        {slottest.Edit{Old: "local free = running() < n and", New: "local free ="}, "I1", 3},
+	"live leases are at most n":        {slottest.Edit{Old: "return running() < n and not stands(h, e)", New: "return not stands(h, e)"}, "I1", 3},
 	"fences grow":                      {slottest.Edit{Old: "set('fence', s.fence + 1)", New: ""}, "I1", 0},
 	"the owner is of one delivery":     {slottest.Edit{Old: "if e.owner == owner then return run() end", New: "do return run() end"}, "I1", 2},
 	"renew never revives":              {slottest.Edit{Old: "e and live(t) and e.fence", New: "e and e.fence"}, "I1", 7},
 	"finish checks the fence":          {slottest.Edit{Old: "if e.fence ~= fence then return answer('LOST') end", New: ""}, "I", 11},
 	"a lapsed lease is not resolved":   {slottest.Edit{Old: "  if h then return h end\n", New: ""}, "I2", 1},
 	"an arrival overtakes nobody":      {slottest.Edit{Old: "fast and not head() and", New: "fast and"}, "I2", 1},
-	"only the head starts":             {slottest.Edit{Old: "x == h and free", New: "free"}, "I2", 1},
+	"only the head starts":             {slottest.Edit{Old: "x == h and runnable", New: "runnable"}, "I2", 1},
 	"a retry keeps its place":          {slottest.Edit{Old: "redis.call('ZADD', L, 0, int(t))", New: "redis.call('ZREM', L, int(t))"}, "I", 2},
-	"start waits for the pace":         {slottest.Edit{Old: "and free and now >= runAt(e)", New: "and free"}, "I3", 2},
+	"start waits for the pace":         {slottest.Edit{Old: "and runnable and now >= runAt(e)", New: "and runnable"}, "I3", 2},
 	"reserve waits for the pace":       {slottest.Edit{Old: "now >= math.max(runAt(false), quarantine)", New: "true"}, "I3", 44},
 	"a burst of b is not one of b + 1": {slottest.Edit{Old: "arrival() - (burst - 1) * spacing", New: "arrival() - burst * spacing"}, "I3", 2},
 	"a confirmed ticket is not voided": {slottest.Edit{Old: "e.p == 0 or live(t)", New: "live(t)"}, "I4", 14},
@@ -38,7 +38,7 @@ var mutations = map[string]struct {
 	"a snooze records k":               {slottest.Edit{Old: "e.k, e.due, e.here = math.max(e.k, k + 1),", New: "e.k, e.due, e.here = e.k,"}, "I4", 0},
 	"a retry records k":                {slottest.Edit{Old: "e.k = math.max(e.k, narg(8) + 1)", New: ""}, "I4", 2},
 	"a voided ticket is no proof":      {slottest.Edit{Old: "inc == s.inc and not voided(t)", New: "inc == s.inc"}, "I4", 4},
-	"a held lane starts nothing":       {slottest.Edit{Old: "local free = running() < n and s.paused == 0 and s.parked == 0", New: "local free = running() < n"}, "pause", 0},
+	"a held lane starts nothing":       {slottest.Edit{Old: "return running() < n and not stands(h, e)", New: "return running() < n"}, "pause", 0},
 	"cancel spares what runs":          {slottest.Edit{Old: "if live(t) then return reply('RUNNING'", New: "if false then return reply('RUNNING'"}, "I1", 61},
 	"purge spares what runs":           {slottest.Edit{Old: "'ZREMRANGEBYSCORE', L, '-inf', int(now)", New: "'ZREMRANGEBYSCORE', L, '-inf', '+inf'"}, "I", 27},
 	"a resent reserve is no duplicate": {slottest.Edit{Old: "if rec[4] == owner then", New: "if false then"}, "I7", 0},

@@ -5,17 +5,12 @@
 -- Invariant: nothing starts while the lane is held, immediate requests included; what runs goes on to its end.
 
 if absent then
-  -- A lane that has seen nothing yet is held as well: what arrives must find it so.
   if arg(1) == '0' then return reply('OK') end
-  set('format', FORMAT)
-  set('gen', generation)
-  set('inc', now)
-  set('nxt', now)
-  set('u', now)
-  set('fence', now)
+  begin() -- a lane that has seen nothing yet is held as well: what arrives must find it so
 else
   passWhenFull()
 end
+if s.paused == 1 and arg(1) == '0' then afresh() end
 set('paused', narg(1))
 extendForTask()
 wake()

@@ -17,7 +17,7 @@ const (
 	Reserved Verdict = "OK"
 	// Duplicate: another caller reserved the same request, and it is still open.
 	Duplicate Verdict = "DUP"
-	// Full: depth or horizon refuse the request; nothing changed.
+	// Full: depth, horizon or the request's own deadline refuse it; nothing changed.
 	Full Verdict = "FULL"
 )
 
@@ -35,8 +35,12 @@ type ReserveRequest struct {
 	Adopt bool
 	// Submitted is the client's submission, for the record.
 	Submitted time.Time
-	// Target is the target's name, for the record.
+	// Target is the target's name: nothing starts while it is paused.
 	Target string
+	// Deadline is the latest start; a request that waits past it is dead. Zero: none.
+	Deadline time.Time
+	// Redrive runs a request that is dead again, under a new ticket.
+	Redrive bool
 }
 
 // Reservation is the answer of Reserve.
@@ -53,9 +57,11 @@ type Reservation struct {
 	Due int64
 	// Confirmed says of a Duplicate that its task is known to be durable; Leased that it runs now.
 	Confirmed, Leased bool
+	// Unknown says of a Duplicate that its lease was lost and its lane stands on it.
+	Unknown bool
 	// Record is set for Replayed.
 	Record Record
-	// Reason (depth or horizon), Depth and RetryAfter are set for Full.
+	// Reason (depth, horizon, deadline), Depth and, but for deadline, RetryAfter are set for Full; for deadline Slot is.
 	Reason     string
 	Depth      int64
 	RetryAfter time.Duration
@@ -76,6 +82,8 @@ type Grant struct {
 	K int
 	// Owner is the nonce under which the lease was granted.
 	Owner string
+	// Slip is how much later the grant came than the lane allowed.
+	Slip time.Duration
 }
 
 // Reserve looks the request up, takes the next ticket, and grants it at once where the lane is idle and due. The error is of
@@ -84,13 +92,13 @@ type Grant struct {
 func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Reservation, error) {
 	r, err := s.run(ctx, reserveScript, lane, []string{KeysOf(lane.Key).Record(req.ID)},
 		req.ID, req.Fingerprint, req.Owner, bit(req.Immediate), bit(req.Adopt), lane.MaxDepth, ms(Horizon),
-		req.Submitted.UnixMilli(), req.Target)
+		req.Submitted.UnixMilli(), req.Target, unix(req.Deadline), bit(req.Redrive))
 	if err != nil {
 		return Reservation{}, err
 	}
 	res := Reservation{
 		Seen: r.seen(), Verdict: r.verdict, Ticket: r.int("ticket"), Slot: r.int("slot"), Position: r.int("position"),
-		Due: r.int("due"), Confirmed: r.bool("confirmed"), Leased: r.bool("leased"), Young: r.bool("young"),
+		Due: r.int("due"), Confirmed: r.bool("confirmed"), Leased: r.bool("leased"), Unknown: r.bool("unknown"), Young: r.bool("young"),
 		Reason: r.fields["reason"], Depth: r.int("depth"), RetryAfter: r.duration("wait", time.Millisecond),
 	}
 	switch r.verdict {
@@ -106,6 +114,14 @@ func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Res
 func (r *reply) grant(owner string) Grant {
 	return Grant{
 		Ticket: r.int("ticket"), Fence: r.int("fence"), Expiry: r.int("expiry"), Attempt: r.int("attempt"),
-		K: int(r.int("k")), Owner: owner,
+		K: int(r.int("k")), Owner: owner, Slip: r.duration("slip", time.Millisecond),
 	}
+}
+
+// unix is t in milliseconds, 0 for no time.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }

@@ -2,17 +2,17 @@
 --
 -- KEYS[6]   record of the request
 -- ARGV +1 request id  +2 fingerprint  +3 owner (nonce of the caller)  +4 1: may run at once  +5 1: adopt, no limits apply
---      +6 greatest depth  +7 horizon ms  +8 submitted ms  +9 target
+--      +6 greatest depth  +7 horizon ms  +8 submitted ms  +9 target  +10 deadline ms (0: none)  +11 1: a dead request runs again
 -- Reply: REPLAY(status, resp, ...)   the record is terminal
 --        MISMATCH                    the id is in use with another fingerprint
---        RUN(ticket, fence, expiry, attempt, k)   granted
+--        RUN(ticket, fence, expiry, attempt, k, slip)   granted
 --        OK(ticket, slot, position, due)     a new ticket, or the caller's own again
---        DUP(ticket, slot, position, due, confirmed, leased)   another caller's open ticket
---        FULL(reason, depth, wait)   refused, nothing changed
+--        DUP(ticket, slot, position, due, confirmed, leased, unknown)   another caller's open ticket
+--        FULL(reason, depth, wait, slot)   refused, nothing changed; reason: depth, horizon, deadline
 -- Invariant: an arrival never overtakes what waits (I2). The first write grows, so that a full Redis refuses the whole.
 
 local r, fp, owner = arg(1), arg(2), arg(3)
-local fast, adopt = arg(4) == '1', arg(5) == '1'
+local fast, adopt, deadline, redrive = arg(4) == '1', arg(5) == '1', narg(10), arg(11) == '1'
 local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner', 'resp', 'durable', 'submitted', 'started',
   'finished', 'attempts', 'reason', 'detail', 'target')
 local status, mapped = rec[1], tonumber(rec[3] or 0)
@@ -23,10 +23,10 @@ local function told(verdict, t, ...)
 end
 local function running_(t, e)
   return reply('RUN', 'ticket', int(t), 'fence', int(e.fence), 'expiry', int(expiry(t)), 'attempt', int(e.att),
-    'k', int(e.k), 'young', ARGV[3])
+    'k', int(e.k), 'slip', int(e.slip), 'young', ARGV[3])
 end
 
-if status == 'done' or status == 'dead' then
+if status == 'done' or (status == 'dead' and not redrive) then
   if rec[2] ~= fp then return reply('MISMATCH') end
   return reply('REPLAY', 'status', status, 'ticket', int(mapped), 'resp', rec[5] or '', 'durable', rec[6] or '0',
     'submitted', rec[7] or '0', 'started', rec[8] or '0', 'finished', rec[9] or '0', 'attempts', rec[10] or '0',
@@ -43,17 +43,11 @@ if e and e.r == r then
   save()
   local due = leased and math.max(e.due, expiry(mapped)) or e.due
   if rec[4] == owner then return told('OK', mapped, 'due', int(due)) end
-  return told('DUP', mapped, 'due', int(due), 'confirmed', e.p == 0 and '1' or '0', 'leased', leased and '1' or '0')
+  return told('DUP', mapped, 'due', int(due), 'confirmed', e.p == 0 and '1' or '0', 'leased', leased and '1' or '0',
+    'unknown', unknown(mapped, e) and '1' or '0')
 end
 
-if absent then
-  set('format', FORMAT)
-  set('gen', generation)
-  set('inc', now)
-  set('nxt', now)
-  set('u', now)
-  set('fence', now)
-end
+begin()
 local waiting = rank(s.nxt)
 local at = slot(waiting)
 if not adopt then
@@ -62,20 +56,20 @@ if not adopt then
   if at - now > narg(7) then
     return reply('FULL', 'reason', 'horizon', 'depth', int(held), 'wait', int(at - now - narg(7)))
   end
+  if deadline > 0 and at > deadline then return reply('FULL', 'reason', 'deadline', 'depth', int(held), 'slot', int(at)) end
 end
 
 local t = s.nxt
-local atOnce = fast and not head() and running() < n and s.paused == 0 and s.parked == 0
+local atOnce = fast and not head() and running() < n and s.paused == 0
   and now >= math.max(runAt(false), quarantine)
 redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
-redis.call('HDEL', REC, 'resp', 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail')
+redis.call('HDEL', REC, 'resp', 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail', 'steered')
 if not head() and running() < n then
   -- Nobody waited: only from now on has a start been possible, and the time before tells nothing about the lane's interval.
-  set('since', now)
-  set('prev', 0)
+  afresh()
 end
 set('nxt', t + 1)
-e = { r = r, k = 0, p = now + confirmWithin, owner = '' }
+e = { r = r, k = 0, p = now + confirmWithin, owner = '', target = arg(9), deadline = deadline }
 for _, f in ipairs(ENTRY) do
   if e[f] == nil then e[f] = 0 end
 end
@@ -88,6 +82,7 @@ if atOnce then
 end
 entries[t] = e
 e.due = math.max(now, backstop(t, waiting))
+if deadline > 0 then e.due = math.min(e.due, deadline + 1) end
 put(t, e)
 extendForTask()
 redis.call('PEXPIREAT', REC, int(s['end']))

@@ -81,15 +81,13 @@ func TestReserveOnAnIdleLane(t *testing.T) {
 			req.Immediate = true
 			wantVerdict(t, b.reserve(t, req).Verdict, slot.Reserved)
 		},
-		"a paused and a parked lane grant nothing at once": func(t *testing.T, b *bundle) {
+		"a paused lane grants nothing at once": func(t *testing.T, b *bundle) {
 			b.finish(t, ended(b.immediate(t, "a"), "a", slot.Accept))
 			b.clock.Advance(time.Minute)
-			for _, field := range []string{"paused", "parked"} {
-				b.write(t, "paused", 0, "parked", 0, field, 1)
-				req := ingest(field)
-				req.Immediate = true
-				wantVerdict(t, b.reserve(t, req).Verdict, slot.Reserved)
-			}
+			b.pause(t, true)
+			req := ingest("b")
+			req.Immediate = true
+			wantVerdict(t, b.reserve(t, req).Verdict, slot.Reserved)
 		},
 		"slots and schedules grow with the rank": func(t *testing.T, b *bundle) {
 			b.immediate(t, "a")

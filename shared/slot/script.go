@@ -50,6 +50,9 @@ var purgeLua string
 //go:embed cancel.lua
 var cancelLua string
 
+//go:embed resolve.lua
+var resolveLua string
+
 // Verdict is the answer of a slot script.
 type Verdict string
 
@@ -74,6 +77,7 @@ var (
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)
 	cancelScript  = newScript("cancel", cancelLua)
+	resolveScript = newScript("resolve", resolveLua)
 )
 
 var (
@@ -87,6 +91,9 @@ var (
 
 // Store runs the scripts. It is safe for concurrent use.
 type Store struct {
+	// Paused lists the targets against which nothing starts, as PausedTargets.List does. Nil: none. Set it before the first call.
+	Paused func(context.Context) []string
+
 	rdb         redis.Scripter
 	generations Generations
 	intervals   *Intervals
@@ -101,10 +108,14 @@ func New(rdb redis.Scripter, generations Generations, intervals *Intervals) *Sto
 // and tries once more.
 func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (reply, error) {
 	generation, err := s.generations.Current(ctx)
+	paused := ""
+	if s.Paused != nil {
+		paused = words(s.Paused(ctx))
+	}
 	for try := 0; err == nil; try++ {
 		var raw any
 		var r reply
-		if raw, err = sc.Run(ctx, s.rdb, append(KeysOf(lane.Key).lane(), records...), s.arguments(lane, generation, args)...).Result(); err != nil {
+		if raw, err = sc.Run(ctx, s.rdb, append(KeysOf(lane.Key).lane(), records...), s.arguments(lane, generation, paused, args)...).Result(); err != nil {
 			break
 		}
 		if r, err = parseReply(raw); err != nil {
@@ -125,14 +136,16 @@ func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string,
 	return reply{}, fmt.Errorf("slot %s of lane %q: %w", sc.name, lane.Key, err)
 }
 
-func (s *Store) arguments(lane Lane, g Generation, own []any) []any {
+func (s *Store) arguments(lane Lane, g Generation, paused string, own []any) []any {
 	young := 0
 	if g.Young {
 		young = 1
 	}
+	keys := KeysOf(lane.Key)
 	return append([]any{
 		g.Number, g.QuarantineUntil, young, lane.Concurrency, lane.Burst, ms(lane.Spacing), ms(lane.Lease), ms(ConfirmWithin),
-		ms(s.intervals.guess(lane.Policy)), ms(InlineWait), ms(lane.Retention), KeysOf(lane.Key).Wake(),
+		ms(s.intervals.guess(lane.Policy)), ms(InlineWait), ms(lane.Retention), keys.Wake(),
+		bit(lane.HoldAmbiguous), paused, keys.Ended(),
 	}, own...)
 }
 

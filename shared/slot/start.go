@@ -8,7 +8,7 @@ import (
 
 // Verdicts of Start, beside Run.
 const (
-	// AlreadyDone: the own request is terminal.
+	// AlreadyDone: the request is terminal; that of a drive, because it waited past its deadline.
 	AlreadyDone Verdict = "DONE"
 	// UnknownTicket: not a ticket of this life of the lane. Look at durable records, then Reserve with Adopt.
 	UnknownTicket Verdict = "UNKNOWN"
@@ -53,7 +53,7 @@ type Started struct {
 	K  int
 	// Until is set for Wait: the Redis instant at which looking again makes sense. Rank is the number of requests before it.
 	Until, Rank int64
-	// Reason says what a waiter waits for: pace, rank, full, busy; a snoozer: rank, busy, paused, parked.
+	// Reason says what a waiter waits for: pace, rank, full, busy; a snoozer: rank, busy, or why the lane stands.
 	Reason string
 	// Overdue asks a waiter to drive the head.
 	Overdue bool

@@ -4,8 +4,8 @@
 -- ARGV +1 own ticket (0: a kick)  +2 incarnation  +3 own request id  +4 own snooze count k  +5 owner (nonce of this delivery)
 --      +6 inline wait left ms (negative: answer finally, claim nothing)  +7 ticket to drive (0: none)  +8 its request id
 --      +9 kick number (0: none)  +10 jitter, a factor around 1
--- Reply: RUN(ticket, fence, expiry, attempt, k, next head)
---        DONE(status, durable, next head)       the own request is terminal
+-- Reply: RUN(ticket, fence, expiry, attempt, k, slip, next head)
+--        DONE(status, durable, next head)       the request is terminal; a driven one too, where it waited past its deadline
 --        UNKNOWN                                not a ticket of this life of the lane: look elsewhere, then adopt
 --        GONE(next head)                        the ticket to drive is not to be driven
 --        SNOOZE(at, k, reason)                  k and at are recorded: create the task (ticket, k) for at, then answer 200
@@ -42,8 +42,7 @@ if driven == 0 then
       if t < s.mark and (not status or mapped == t) then
         if entry(t) then redis.call('HDEL', Q, int(t)) end
         if status then
-          redis.call('HSET', REC, 'status', 'cancelled', 'finished', int(now))
-          redis.call('PEXPIREAT', REC, int(now + retention))
+          finished(REC, r, 'cancelled', {})
         end
         return finally('DONE', 'status', 'cancelled', 'durable', '0')
       end
@@ -65,9 +64,10 @@ if s.miss == x then set('miss', 0) end -- its task exists: it takes two looks ag
 
 local function run()
   return finally('RUN', 'ticket', int(x), 'fence', int(e.fence), 'expiry', int(expiry(x)), 'attempt', int(e.att),
-    'k', int(e.k))
+    'k', int(e.k), 'slip', int(e.slip))
 end
 local function snooze(at, reason)
+  if e.deadline > 0 and e.first == 0 then at = math.min(at, math.max(e.deadline + 1, now + 1000)) end
   e.k, e.due, e.here = math.max(e.k, k + 1), math.floor(at), 0
   put(x, e)
   extendForTask()
@@ -83,9 +83,11 @@ if live(x) then
   until_, reason = expiry(x), 'busy'
 end
 
+if not reason and expired(x, e, record) then return finally('DONE', 'status', 'dead', 'durable', '0') end
+
 local h, he = headEntry()
-local free = running() < n and s.paused == 0 and s.parked == 0
-if not reason and x == h and free and now >= runAt(e) then
+local standing, runnable = stands(h, he), free(h, he)
+if not reason and x == h and runnable and now >= runAt(e) then
   grant(x, e, owner, record)
   if n > 1 then wake() end
   return run()
@@ -93,7 +95,7 @@ end
 if driven ~= 0 then return finally('GONE') end
 
 local overdue = false
-if h and h ~= x and free and left >= 0 then
+if h and h ~= x and runnable and left >= 0 then
   local at = runAt(he)
   local soon = he.due >= now and he.due <= now + 50 + 0.05 * math.max(spacing, interval())
   if now >= at + GRACE or (he.here <= now and not soon and now >= at + AWAY) then
@@ -108,19 +110,18 @@ end
 
 local before = rank(x)
 if not reason then
-  if s.paused == 1 or s.parked > 0 then
-    return snooze(now + math.min(600000 * 2 ^ math.min(k, 10), 43200000) * jitter, s.paused == 1 and 'paused' or 'parked')
-  end
+  if standing then return snooze(standingUntil(k, jitter), standing) end
   local est = slot(before)
   local step = math.max(spacing, interval(), 1)
   if not overdue and (left <= 0 or est - now > left or before >= n + math.min(math.floor(inline / step), 32)) then
     return snooze(math.max(backstop(x, before, true), now + 1000), 'rank')
   end
-  if not free then
+  if not runnable then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     until_, reason = tonumber(first[2] or 0), 'full'
   elseif x == h then until_, reason = runAt(e), 'pace'
   else until_, reason = est, 'rank' end
+  if e.deadline > 0 and e.first == 0 then until_ = math.min(until_, e.deadline + 1) end
 end
 if left > 0 then
   e.here = now + left + 1000

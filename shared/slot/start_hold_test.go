@@ -1,6 +1,7 @@
 package slot_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,20 +11,21 @@ import (
 func TestStartOnAHeldLane(t *testing.T) {
 	t.Parallel()
 	both(t, map[string]func(*testing.T, *bundle){
-		"paused and parked lanes send even the head to sleep, twice as long each time, to half a day": func(t *testing.T, b *bundle) {
+		"a lane that stands sends even the head to sleep, twice as long each time, to half a day": func(t *testing.T, b *bundle) {
 			task := b.queued(t, "a")[0]
-			for field, reason := range map[string]string{"paused": "paused", "parked": "parked"} {
-				b.write(t, "paused", 0, "parked", 0, field, 1)
+			for _, reason := range []slot.Standing{slot.StandsPaused, slot.StandsTargetPaused} {
+				b.pause(t, reason == slot.StandsPaused)
+				b.store.Paused = func(context.Context) []string { return []string{"other", "shop"} }
 				for k, want := range map[int]time.Duration{0: 10 * time.Minute, 1: 20 * time.Minute, 6: 640 * time.Minute, 7: 12 * time.Hour, 99: 12 * time.Hour} {
 					task.K = k
-					if res := b.start(t, task); res.Verdict != slot.Snoozed || res.Reason != reason || res.At != after(b.clock.Now(), want) {
+					if res := b.start(t, task); res.Verdict != slot.Snoozed || res.Reason != string(reason) || res.At != after(b.clock.Now(), want) {
 						t.Errorf("k %d: %+v, want SNOOZE %s by %v", k, res, reason, want)
 					}
 				}
 			}
 			state, _ := b.inspect(t, "")
 			if state.Next.Here || state.Next.At != 0 {
-				t.Errorf("next of a parked lane: %+v, want it away and with no start", state.Next)
+				t.Errorf("next of a lane that stands: %+v, want it away and with no start", state.Next)
 			}
 		},
 		"jitter spreads the snoozes of a paused lane": func(t *testing.T, b *bundle) {

@@ -10,9 +10,11 @@ const (
 	AlreadyFinished Verdict = "FINISHED"
 	// None: there is no such request.
 	None Verdict = "NONE"
+	// OutcomeUnknown: its lease was lost, so it may have run; Resolve says what became of it.
+	OutcomeUnknown Verdict = "UNKNOWN"
 )
 
-// Cancelling is the answer of Cancel.
+// Cancelling is the answer of Cancel and Resolve.
 type Cancelling struct {
 	Seen
 	Verdict Verdict
@@ -23,6 +25,33 @@ type Cancelling struct {
 // Cancel takes a request out while it waits. Its id is free again, its task finds it cancelled. See Reserve for errors.
 func (s *Store) Cancel(ctx context.Context, lane Lane, requestID string) (Cancelling, error) {
 	r, err := s.run(ctx, cancelScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID)
+	if err != nil {
+		return Cancelling{}, err
+	}
+	return Cancelling{Seen: r.seen(), Verdict: r.verdict, Ticket: r.int("ticket"), Status: Status(r.fields["status"])}, r.err
+}
+
+// Resolution is what is to become of a request on which its lane stands.
+type Resolution string
+
+// Resolutions: Redrive and Skip of a parked request, the others of an unknown one.
+const (
+	// Redrive runs it again in its place, with all its attempts.
+	Redrive Resolution = "redrive"
+	// Skip leaves it dead, and the lane goes on.
+	Skip Resolution = "skip"
+	// ResolveRetry runs it again.
+	ResolveRetry Resolution = "retry"
+	// ResolveDone and ResolveDead end it without a response.
+	ResolveDone Resolution = "done"
+	ResolveDead Resolution = "dead"
+)
+
+// Resolve settles the request on which a lane stands. owner is a nonce of the caller; a resend carries the same. The verdict is
+// OK with the record's Status, StillRunning, AlreadyFinished, None, or Kept where the lane does not stand on it in that way.
+// Who resolves leaves a kick. See Reserve for errors.
+func (s *Store) Resolve(ctx context.Context, lane Lane, requestID string, as Resolution, owner string) (Cancelling, error) {
+	r, err := s.run(ctx, resolveScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID, string(as), owner)
 	if err != nil {
 		return Cancelling{}, err
 	}

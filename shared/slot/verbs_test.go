@@ -62,6 +62,7 @@ func (b *bundle) verbs(t *testing.T, task slot.StartRequest, g slot.Grant) map[s
 		"settle":  func() error { _, err := b.store.Settle(ctx, lane, h, "", nil); return err },
 		"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
 		"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
+		"resolve": func() error { _, err := b.store.Resolve(ctx, lane, "a", slot.Skip, "o"); return err },
 		"cancel":  func() error { _, err := b.store.Cancel(ctx, lane, "a"); return err },
 		"pause":   func() error { _, err := b.store.Pause(ctx, lane, true); return err },
 		"purge":   func() error { _, err := b.store.Purge(ctx, lane); return err },

@@ -45,25 +45,34 @@ func NewHubOn(subscribe func() PubSub) *Hub {
 
 // Wakeup is a hint to look again.
 type Wakeup struct {
-	// At is the Redis instant in milliseconds from which the listener's ticket may start. It is 0 after the subscription has
-	// been made (anew): messages before it may have been missed.
+	// At is the Redis instant in milliseconds from which the listener's ticket may start. It is 0 where the listener should look
+	// at once: its request has ended, or the subscription has been made (anew) and messages before it may have been missed.
 	At int64
 }
 
-// Listener receives the wake-ups for one ticket of one lane.
+// Listener receives the wake-ups for one ticket or one request of one lane.
 type Listener struct {
 	// C has room for one wake-up; a newer one replaces an older.
 	C chan Wakeup
 
 	hub     *Hub
 	channel string
-	ticket  int64
+	word    string // the first of the messages meant for it
 }
 
 // Listen subscribes to the lane's wake-ups for ticket. A Redis that cannot be reached is no error here: no wake-up comes. The
 // caller closes the Listener.
 func (h *Hub) Listen(ctx context.Context, key string, ticket int64) *Listener {
-	l := &Listener{C: make(chan Wakeup, 1), hub: h, channel: KeysOf(key).Wake(), ticket: ticket}
+	return h.listen(ctx, KeysOf(key).Wake(), strconv.FormatInt(ticket, 10))
+}
+
+// ListenEnd is Listen for the end of a request.
+func (h *Hub) ListenEnd(ctx context.Context, key, requestID string) *Listener {
+	return h.listen(ctx, KeysOf(key).Ended(), requestID)
+}
+
+func (h *Hub) listen(ctx context.Context, channel, word string) *Listener {
+	l := &Listener{C: make(chan Wakeup, 1), hub: h, channel: channel, word: word}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ps == nil {
@@ -109,22 +118,23 @@ func (h *Hub) receive(messages <-chan any) {
 		switch m := m.(type) {
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
-				h.deliver(m.Channel, 0, Wakeup{})
+				h.deliver(m.Channel, "", Wakeup{})
 			}
 		case *redis.Message:
-			if ticket, at, ok := parseWakeup(m.Payload); ok {
-				h.deliver(m.Channel, ticket, Wakeup{At: at})
+			word, at, _ := strings.Cut(m.Payload, " ")
+			if from, err := strconv.ParseInt(at, 10, 64); word != "" && err == nil {
+				h.deliver(m.Channel, word, Wakeup{At: from})
 			}
 		}
 	}
 }
 
-// deliver hands w to the listeners of ticket on the channel, or to all of them where ticket is 0.
-func (h *Hub) deliver(channel string, ticket int64, w Wakeup) {
+// deliver hands w to the listeners of word on the channel, or to all of them where it is empty.
+func (h *Hub) deliver(channel, word string, w Wakeup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.lanes[channel] {
-		if ticket == 0 || l.ticket == ticket {
+		if word == "" || l.word == word {
 			l.put(w)
 		}
 	}
@@ -144,14 +154,4 @@ func (l *Listener) put(w Wakeup) {
 	case l.C <- w:
 	default:
 	}
-}
-
-func parseWakeup(payload string) (ticket, at int64, ok bool) {
-	first, second, _ := strings.Cut(payload, " ")
-	ticket, err := strconv.ParseInt(first, 10, 64)
-	if err != nil {
-		return 0, 0, false
-	}
-	at, err = strconv.ParseInt(second, 10, 64)
-	return ticket, at, err == nil
 }

@@ -66,21 +66,6 @@ func (s *Store) Forget(key, requestID string) {
 	}
 }
 
-// Write sets scalars of a lane that no script of this version writes: paused, parked, mark.
-func (s *Store) Write(key, field string, value int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lanes[key]
-	switch field {
-	case "paused":
-		l.paused = value
-	case "parked":
-		l.parked = value
-	case "mark":
-		l.mark = value
-	}
-}
-
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func (s scalars) fields() map[string]string {
@@ -88,7 +73,7 @@ func (s scalars) fields() map[string]string {
 	for name, value := range map[string]int64{
 		"format": s.format, "gen": s.gen, "inc": s.inc, "nxt": s.nxt, "u": s.u, "mark": s.mark, "tat": s.tat, "fence": s.fence,
 		"last": s.last, "since": s.since, "isi": s.isi, "prev": s.prev, "granted": s.granted, "hold": s.hold, "fails": s.fails,
-		"paused": s.paused, "parked": s.parked, "kickseq": s.kickseq, "kickat": s.kickat, "kickset": s.kickset,
+		"paused": s.paused, "kickseq": s.kickseq, "kickat": s.kickat, "kickset": s.kickset,
 		"claim": s.claim, "claimend": s.claimend, "miss": s.miss, "missk": s.missk, "missat": s.missat, "end": s.end,
 		"resolved": s.resolved,
 	} {
@@ -114,7 +99,8 @@ func put(fields map[string]string, name, value string) {
 func (e *entry) pack() string {
 	return strings.Join([]string{
 		e.r, number(e.k), number(e.due), number(e.p), number(e.here), e.owner, number(e.fence), number(e.nb), number(e.started),
-		number(e.lastfin), number(e.first), number(e.att), number(e.spared),
+		number(e.lastfin), number(e.first), number(e.att), number(e.spared), number(e.parked), number(e.deadline), number(e.slip),
+		e.target,
 	}, "|")
 }
 
@@ -122,7 +108,7 @@ func (r *record) fields() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
 		"status": r.status, "fp": r.fp, "owner": r.owner, "reason": r.reason, "detail": r.detail, "target": r.target,
-		"durable": r.durable, "resp": r.resp, "ticket": number(r.ticket), "fence": number(r.fence),
+		"durable": r.durable, "resp": r.resp, "steered": r.steered, "ticket": number(r.ticket), "fence": number(r.fence),
 		"submitted": number(r.submitted), "started": number(r.started), "finished": number(r.finished),
 		"attempts": number(r.attempts),
 	} {

@@ -50,7 +50,7 @@ func (f *finish) run() slot.Finished {
 		return slot.Finished{Verdict: slot.Lost}
 	}
 	if e.lastfin == fence && !f.without(ResendOfRetry) {
-		return retried(e)
+		return f.again(e)
 	}
 	if e.fence != fence && !f.without(FenceAtFinish) {
 		return slot.Finished{Verdict: slot.Lost}
@@ -58,8 +58,13 @@ func (f *finish) run() slot.Finished {
 	return f.end(t, e)
 }
 
-func retried(e *entry) slot.Finished {
-	return slot.Finished{Verdict: slot.OK, Outcome: slot.Retry, Due: e.due, K: int(e.k), At: e.nb}
+// again answers for a request that keeps its place: it is retried, or parked.
+func (f *finish) again(e *entry) slot.Finished {
+	out := slot.Finished{Verdict: slot.OK, Outcome: slot.Retry, Due: e.due, K: int(e.k), At: e.nb}
+	if e.parked == 1 {
+		out.Outcome = slot.Parked
+	}
+	return out
 }
 
 // end ends the attempt of the lease's owner.
@@ -85,6 +90,11 @@ func (f *finish) end(t int64, e *entry) slot.Finished {
 	} else {
 		f.s.fails = 0
 	}
+	if outcome == slot.GiveUp && f.lane.Park {
+		e.parked, f.s.fails = 1, 0
+		f.record(f.req.Request).resp = string(f.req.Response)
+		outcome = slot.Retry
+	}
 	if outcome == slot.Retry {
 		return f.retry(t, e, backoff, reason)
 	}
@@ -104,9 +114,12 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 	if e.p != 0 && !f.without(RetryRearms) {
 		e.p = f.now + ms(slot.ConfirmWithin)
 	}
-	out := retried(e)
+	out := f.again(e)
 	if f.req.Own {
 		out.K, out.Due = int(max(e.k, int64(f.req.K)+1)), max(f.now, e.nb-int64(math.Floor(f.lead())))
+		if e.parked == 1 {
+			out.Due = f.standingUntil(f.req.K, f.req.Jitter)
+		}
 		if !f.without(RetryCounts) {
 			e.k, e.due = int64(out.K), out.Due
 		}
@@ -128,8 +141,8 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 // write makes the record terminal.
 func (f *finish) write(status slot.Outcome, reason string) {
 	r := f.record(f.req.Request)
-	r.status, r.resp, r.reason, r.detail = string(status), string(f.req.Response), reason, f.req.Detail
-	r.finished, r.durable, r.end = f.now, "0", f.now+f.retain
+	r.resp, r.reason, r.detail, r.durable = string(f.req.Response), reason, f.req.Detail, "0"
+	f.finished(r, slot.Status(status))
 }
 
 // Renew is slot.Store.Renew.

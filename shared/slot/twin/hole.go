@@ -155,7 +155,7 @@ func (s *Store) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 func (c *call) inspectLane(l slot.Lane) slot.State {
 	out := slot.State{
 		Seen: c.seen(true), Absent: c.absent, Running: []slot.Running{}, Gate: c.gate(), QuarantineUntil: c.gen.QuarantineUntil,
-		Hold: c.s.hold, Paused: c.s.paused == 1, Parked: c.s.parked, Resolved: c.s.resolved, NextTicket: c.s.nxt,
+		Hold: c.s.hold, Paused: c.s.paused == 1, Resolved: c.s.resolved, NextTicket: c.s.nxt,
 		Missing: c.s.miss, Full: c.running() >= int64(l.Concurrency),
 	}
 	if !c.absent {
@@ -167,6 +167,7 @@ func (c *call) inspectLane(l slot.Lane) slot.State {
 	}
 	if h, e := c.head(); h != 0 && e != nil {
 		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, c.runAt(e)
+		out.Stands, out.HeadTarget = c.stands(h, e), e.target
 	}
 	return out
 }
@@ -202,9 +203,12 @@ func (c *call) inspectRequest(id string) slot.RequestState {
 	out.Record, out.Known = r.export(id), r.status != ""
 	if e := c.open(r.ticket); !c.absent && r.ticket > 0 && e != nil && e.r == id {
 		out.Open, out.Live, out.Attempts = true, c.live(r.ticket), e.att
+		out.Parked, out.Unknown = e.parked == 1, c.unknown(r.ticket, e)
 		if before := c.rank(r.ticket); !out.Live {
 			out.Position, out.Slot = before+1, c.slot(before)
 		}
+	} else if !c.absent && r.ticket < c.s.mark && !c.v[r.ticket] && r.status == string(slot.Open) {
+		out.Status = slot.Cancelled // purged: the mark says it, the record does not know yet
 	}
 	return out
 }

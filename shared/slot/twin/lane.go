@@ -131,9 +131,68 @@ func (c *call) depth() int64 {
 	return int64(len(c.l)) + c.s.nxt - c.s.u - int64(len(c.d)) - c.skipped(c.s.u, c.s.nxt)
 }
 
-// free says that a lease is to be had.
-func (c *call) free() bool {
-	return (c.running() < c.n || c.without(LiveBelowConcurrency)) && c.s.paused == 0 && c.s.parked == 0
+// begin starts a life of the lane.
+func (c *call) begin() {
+	if c.absent {
+		c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
+		c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
+	}
+}
+
+// free says that the head h may have a lease.
+func (c *call) free(h int64, e *entry) bool { return c.capacity() && c.stands(h, e) == "" }
+
+func (c *call) capacity() bool { return c.running() < c.n || c.without(LiveBelowConcurrency) }
+
+// unknown says that t lost its lease without an end, where the policy wants somebody to say what became of it.
+func (c *call) unknown(t int64, e *entry) bool {
+	expiry, leased := c.l[t]
+	return c.holds && e.fence > 0 && leased && expiry <= c.now
+}
+
+// stands says why the head may not start however long it waits.
+func (c *call) stands(h int64, e *entry) slot.Standing {
+	switch {
+	case c.s.paused == 1:
+		return slot.StandsPaused
+	case e == nil:
+		return ""
+	case e.parked == 1:
+		return slot.StandsParked
+	case c.unknown(h, e):
+		return slot.StandsUnknown
+	case slices.Contains(c.blocked, e.target):
+		return slot.StandsTargetPaused
+	}
+	return ""
+}
+
+// standingUntil is when the task of a request on a lane that stands comes again.
+func (c *call) standingUntil(k int, jitter float64) int64 {
+	jitter = math.Round(jitter*1000) / 1000
+	return int64(math.Floor(float64(c.now) + min(600000*math.Pow(2, float64(max(0, min(k, 10)))), 43200000)*jitter))
+}
+
+// afresh restarts what the lane learns after it stood.
+func (c *call) afresh() { c.s.since, c.s.prev = c.now, 0 }
+
+// finished makes a record terminal.
+func (c *call) finished(r *record, status slot.Status) {
+	r.status, r.finished, r.end = string(status), c.now, c.now+c.retain
+}
+
+// expired ends a request that has waited past its deadline without a start.
+func (c *call) expired(t int64, e *entry, id string) bool {
+	if e.deadline == 0 || c.now <= e.deadline || e.first > 0 {
+		return false
+	}
+	r := c.record(id)
+	c.finished(r, slot.Dead)
+	r.reason, r.detail, r.durable = "deadline", "it waited past its deadline", "0"
+	c.resolve(t)
+	c.extend(c.now + c.retain + 60000)
+	c.wake()
+	return true
 }
 
 func (c *call) nextHead() slot.Head {
@@ -142,7 +201,7 @@ func (c *call) nextHead() slot.Head {
 		return slot.Head{}
 	}
 	next := slot.Head{Ticket: h, Request: e.r, K: int(e.k), Due: e.due, Here: e.here > c.now, Deadline: e.p, Seen: c.now}
-	if c.free() {
+	if c.free(h, e) {
 		next.At = max(c.now, c.runAt(e))
 	}
 	return next
@@ -150,7 +209,7 @@ func (c *call) nextHead() slot.Head {
 
 // wake names the ticket that may start next, where its executor waits.
 func (c *call) wake() {
-	if h, e := c.head(); h != 0 && e != nil && e.here > c.now && c.free() {
+	if h, e := c.head(); h != 0 && e != nil && e.here > c.now && c.free(h, e) {
 		c.tickets = append(c.tickets, h)
 		c.publish = append(c.publish, slot.Wakeup{At: max(c.now, c.runAt(e))})
 	}
@@ -166,6 +225,7 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 		}
 		c.s.isi = max(1, int64(math.Floor(sample)))
 	}
+	e.slip = c.now - min(c.now, c.runAt(e))
 	if e.att == 0 || !c.without(PaceOfTakeovers) {
 		c.s.tat = max(c.arrival(), c.now) + c.spacing
 		c.extend(c.s.tat + 60000)
@@ -208,7 +268,6 @@ func (c *call) resolve(t int64) {
 
 func (c *call) voidTicket(t int64) {
 	c.resolve(t)
-	c.s.prev = 0
 	c.s.prev = 0
 	c.v[t] = true
 	c.wake()

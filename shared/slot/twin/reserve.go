@@ -22,7 +22,7 @@ func (s *Store) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveReques
 
 func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 	r := c.records[req.ID]
-	if r.terminal() && (r.status == string(slot.Done) || r.status == string(slot.Dead)) {
+	if r != nil && (r.status == string(slot.Done) || r.status == string(slot.Dead) && !req.Redrive) {
 		if r.fp != req.Fingerprint {
 			return slot.Reservation{Seen: c.seen(false), Verdict: slot.Mismatch}
 		}
@@ -33,10 +33,7 @@ func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 			return c.reservedBefore(r, e, req)
 		}
 	}
-	if c.absent {
-		c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
-		c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
-	}
+	c.begin()
 	waiting := c.rank(c.s.nxt)
 	at := c.slot(waiting)
 	if refused, full := c.full(l, req, at); full {
@@ -70,7 +67,7 @@ func (c *call) reservedBefore(r *record, e *entry, req slot.ReserveRequest) slot
 		out.Verdict = slot.Reserved
 		return out
 	}
-	out.Confirmed, out.Leased = e.p == 0 || c.without(DuplicateUnconfirmed), leased
+	out.Confirmed, out.Leased, out.Unknown = e.p == 0 || c.without(DuplicateUnconfirmed), leased, c.unknown(t, e)
 	return out
 }
 
@@ -86,6 +83,8 @@ func (c *call) full(l slot.Lane, req slot.ReserveRequest, at int64) (slot.Reserv
 		out.Reason, out.RetryAfter = "depth", time.Duration(whole(max(c.interval(), float64(c.spacing))))*time.Millisecond
 	case at-c.now > horizon:
 		out.Reason, out.RetryAfter = "horizon", time.Duration(at-c.now-horizon)*time.Millisecond
+	case !req.Deadline.IsZero() && at > req.Deadline.UnixMilli():
+		out.Reason, out.Slot = "deadline", at
 	default:
 		return slot.Reservation{}, false
 	}
@@ -96,7 +95,7 @@ func (c *call) full(l slot.Lane, req slot.ReserveRequest, at int64) (slot.Reserv
 func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation {
 	t := c.s.nxt
 	h, _ := c.head()
-	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.free() &&
+	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.capacity() && c.s.paused == 0 &&
 		c.now >= max(c.runAt(nil), c.gen.QuarantineUntil)
 	r := c.record(req.ID)
 	*r = record{
@@ -104,10 +103,13 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 		target: req.Target, end: r.end,
 	}
 	if h == 0 && c.running() < c.n {
-		c.s.since, c.s.prev = c.now, 0
+		c.afresh()
 	}
 	c.s.nxt = t + 1
-	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin)}
+	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
+	if !req.Deadline.IsZero() {
+		e.deadline = req.Deadline.UnixMilli()
+	}
 	if atOnce {
 		if c.without(FastTicketUnconfirmed) {
 			e.p = 0
@@ -120,6 +122,9 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 	}
 	c.q[t] = e
 	e.due = max(c.now, c.backstop(t, waiting, false))
+	if e.deadline > 0 {
+		e.due = min(e.due, e.deadline+1)
+	}
 	c.extendForTask()
 	r.end = c.s.end
 	c.save()
@@ -133,7 +138,10 @@ func (c *call) granted(t int64, e *entry, owner string) slot.Reservation {
 }
 
 func (c *call) grantOf(t int64, e *entry, owner string) slot.Grant {
-	return slot.Grant{Ticket: t, Fence: e.fence, Expiry: c.l[t], Attempt: e.att, K: int(e.k), Owner: owner}
+	return slot.Grant{
+		Ticket: t, Fence: e.fence, Expiry: c.l[t], Attempt: e.att, K: int(e.k), Owner: owner,
+		Slip: time.Duration(e.slip) * time.Millisecond,
+	}
 }
 
 // export is the record as Reserve and Inspect tell it.

@@ -89,7 +89,7 @@ func (s *start) find() (out slot.Started, over bool) {
 		if t < s.s.mark && (!known || s.r.ticket == t) {
 			delete(s.q, t)
 			if known {
-				s.r.status, s.r.finished, s.r.end = string(slot.Cancelled), s.now, s.now+s.retain
+				s.call.finished(s.r, slot.Cancelled)
 			}
 			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Cancelled}), true
 		}
@@ -116,8 +116,11 @@ func (s *start) decide() slot.Started {
 		}
 		until, reason = s.l[s.x], "busy"
 	}
+	if reason == "" && s.expired(s.x, s.e, s.e.r) {
+		return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Dead})
+	}
 	h, he := s.head()
-	free := s.free()
+	standing, free := s.stands(h, he), s.free(h, he)
 	if reason == "" && (s.x == h || s.without(HeadFirst)) && free && s.now >= s.runAt(s.e) {
 		if s.r == nil {
 			s.r = s.call.record(s.e.r)
@@ -134,8 +137,8 @@ func (s *start) decide() slot.Started {
 	overdue := s.overdue(h, he, free)
 	before := s.rank(s.x)
 	if reason == "" {
-		if s.s.paused == 1 || s.s.parked > 0 {
-			return s.hold()
+		if standing != "" {
+			return s.snooze(s.standingUntil(s.req.K, s.req.Jitter), string(standing))
 		}
 		est := s.slot(before)
 		step := max(float64(s.spacing), s.interval(), 1)
@@ -152,6 +155,9 @@ func (s *start) decide() slot.Started {
 		default:
 			until, reason = est, "rank"
 		}
+		if s.e.deadline > 0 && s.e.first == 0 {
+			until = min(until, s.e.deadline+1)
+		}
 	}
 	if s.left > 0 {
 		s.e.here = s.now + s.left + 1000
@@ -163,18 +169,10 @@ func (s *start) granted() slot.Started {
 	return s.finally(slot.Started{Verdict: slot.Run, Grant: s.grantOf(s.x, s.e, s.req.Owner), K: int(s.e.k)})
 }
 
-// hold snoozes on a lane that stands.
-func (s *start) hold() slot.Started {
-	jitter := math.Round(s.req.Jitter*1000) / 1000
-	reason := "parked"
-	if s.s.paused == 1 {
-		reason = "paused"
-	}
-	wait := min(600000*math.Pow(2, float64(min(s.req.K, 10))), 43200000) * jitter
-	return s.snooze(int64(math.Floor(float64(s.now)+wait)), reason)
-}
-
 func (s *start) snooze(at int64, reason string) slot.Started {
+	if s.e.deadline > 0 && s.e.first == 0 {
+		at = min(at, max(s.e.deadline+1, s.now+1000))
+	}
 	k := max(s.e.k, int64(s.req.K)+1)
 	if !s.without(SnoozeCounts) {
 		s.e.k, s.e.due = k, at

@@ -9,7 +9,7 @@ import (
 // scalars are the fields of the hash :s, under the names of lane.lua. Instants are Redis milliseconds.
 type scalars struct {
 	format, gen, inc, nxt, u, mark, tat, fence, last, since, isi, prev, granted, hold, fails int64
-	paused, parked, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end      int64
+	paused, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end              int64
 	resolved                                                                                 int64
 	gaps                                                                                     []span
 	kickby, claimby                                                                          string
@@ -20,15 +20,15 @@ type span struct{ from, to int64 }
 
 // entry is what :q has of an open ticket.
 type entry struct {
-	r, owner                                                         string
-	k, due, p, here, fence, nb, started, lastfin, first, att, spared int64
+	r, owner, target                                                                         string
+	k, due, p, here, fence, nb, started, lastfin, first, att, spared, parked, deadline, slip int64
 }
 
 // record is the hash :i of one request. set says which fields exist, since some scripts ask.
 type record struct {
-	status, fp, owner, reason, detail, target, durable, resp string
-	ticket, fence, submitted, started, finished, attempts    int64
-	end                                                      int64 // 0: none
+	status, fp, owner, reason, detail, target, durable, resp, steered string
+	ticket, fence, submitted, started, finished, attempts             int64
+	end                                                               int64 // 0: none
 }
 
 func (r *record) terminal() bool { return r != nil && r.status != "" && r.status != string(slot.Open) }

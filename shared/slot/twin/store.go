@@ -21,6 +21,8 @@ type Options struct {
 	Learned func(policy string, interval time.Duration)
 	// Publish gets the wake-ups: ticket of the lane of key may start from at. Nil: they are lost.
 	Publish func(key string, ticket, at int64)
+	// Paused are the paused targets. Nil: none.
+	Paused func() []string
 	// Keep says that nothing expires, for a test whose Redis has another clock.
 	Keep bool
 	// Without names the rules to leave out.
@@ -65,6 +67,8 @@ type call struct {
 	lease    int64
 	guess    float64
 	retain   int64
+	holds    bool
+	blocked  []string
 	publish  []slot.Wakeup
 	tickets  []int64 // of publish
 }
@@ -82,6 +86,10 @@ func (s *Store) begin(ctx context.Context, op string, l slot.Lane) (*call, error
 	c := &call{
 		lane: state, store: s, key: l.Key, now: s.Now(), gen: s.Generation(), n: int64(l.Concurrency), burst: int64(l.Burst),
 		spacing: ms(l.Spacing), lease: ms(l.Lease), guess: float64(ms(s.Guess(l.Policy))), retain: ms(l.Retention),
+		holds: l.HoldAmbiguous,
+	}
+	if s.Paused != nil {
+		c.blocked = s.Paused()
 	}
 	if !s.Keep {
 		state.expire(c.now)

@@ -48,6 +48,8 @@ type pair struct {
 	grants  []held
 	seen    slot.Seen
 	kick    int64
+	paused  []string
+	steers  int
 }
 
 // held is a grant with its request.
@@ -67,7 +69,9 @@ func newPair(t *rapid.T, rdb *redis.Client, key string) *pair {
 		BackoffMin: time.Second, BackoffMax: 8 * time.Second,
 	}}
 	p.scripts = slot.New(p.clock, p, nil)
-	p.twin = twin.New(twin.Options{Now: p.clock.Now, Generation: func() slot.Generation { return p.generation }, Keep: true})
+	p.scripts.Paused = func(context.Context) []string { return p.paused }
+	p.twin = twin.New(twin.Options{Now: p.clock.Now, Generation: func() slot.Generation { return p.generation }, Keep: true,
+		Paused: func() []string { return p.paused }})
 	return p
 }
 
@@ -86,7 +90,7 @@ func pick[T any](p *pair, list []T, label string) (v T) {
 func (p *pair) step() {
 	verbs := []func(){
 		p.advance, p.advance, p.reserve, p.reserve, p.reserve, p.start, p.start, p.start, p.drive, p.drive, p.finish, p.finish,
-		p.finish, p.renew, p.confirm, p.void, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.operate,
+		p.finish, p.renew, p.confirm, p.void, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.operate, p.steer,
 	}
 	verbs[rapid.IntRange(0, len(verbs)-1).Draw(p.T, "verb")]()
 }
@@ -157,6 +161,10 @@ type verbs interface {
 	Missing(context.Context, slot.Lane, slot.Head) (slot.Looked, error)
 	Settle(context.Context, slot.Lane, slot.Head, slot.Status, []byte) (slot.Looked, error)
 	Kick(context.Context, slot.Lane, int64, int64, string) (int64, int64, error)
+	Cancel(context.Context, slot.Lane, string) (slot.Cancelling, error)
+	Resolve(context.Context, slot.Lane, string, slot.Resolution, string) (slot.Cancelling, error)
+	Pause(context.Context, slot.Lane, bool) (slot.Seen, error)
+	Purge(context.Context, slot.Lane) (int64, error)
 	Inspect(context.Context, slot.Lane, string) (slot.State, slot.RequestState, error)
 }
 

@@ -16,7 +16,11 @@ func (p *pair) reserve() {
 	req := slot.ReserveRequest{
 		ID: p.id(), Fingerprint: rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(p.T, "fingerprint"), Owner: p.owner(),
 		Immediate: rapid.Bool().Draw(p.T, "immediate"), Adopt: rapid.IntRange(0, 5).Draw(p.T, "adopt") == 0,
-		Submitted: time.UnixMilli(1796119200000), Target: "t",
+		Submitted: time.UnixMilli(1796119200000), Target: rapid.SampledFrom([]string{"t", "u"}).Draw(p.T, "target"),
+		Redrive: rapid.IntRange(0, 5).Draw(p.T, "redrive") == 0,
+	}
+	if in := rapid.SampledFrom([]int64{0, 0, 1, 3000, 70000}).Draw(p.T, "deadline"); in > 0 {
+		req.Deadline = time.UnixMilli(p.clock.Now() + in)
 	}
 	res := both(p, "reserve", func(v verbs) (slot.Reservation, error) { return v.Reserve(p.Context(), p.lane, req) })
 	if res.Ticket == 0 {
@@ -173,18 +177,12 @@ func (p *pair) inspect() {
 	})
 }
 
-// operate does what no verb of this version does: an operator's marks, the end of a record, a new generation, a new policy.
+// operate does what no verb does: the end of a record, a new generation, a new policy, paused targets.
 func (p *pair) operate() {
 	if p.seen.Incarnation == 0 {
 		return
 	}
-	switch rapid.IntRange(0, 7).Draw(p.T, "operation") {
-	case 0:
-		p.write("paused", int64(rapid.IntRange(0, 1).Draw(p.T, "paused")))
-	case 1:
-		p.write("parked", 0)
-	case 2:
-		p.write("parked", p.seen.Next.Ticket)
+	switch rapid.IntRange(3, 9).Draw(p.T, "operation") {
 	case 3:
 		id := p.id()
 		if err := p.rdb.Del(p.Context(), slot.KeysOf(p.lane.Key).Record(id)).Err(); err != nil {
@@ -199,12 +197,33 @@ func (p *pair) operate() {
 		p.lane.Burst = rapid.SampledFrom([]int{1, 3}).Draw(p.T, "burst")
 	case 7:
 		p.lane.Concurrency = rapid.SampledFrom([]int{1, 3}).Draw(p.T, "concurrency")
+	case 8:
+		p.paused = rapid.SampledFrom([][]string{nil, {"t"}, {"t", "u"}}).Draw(p.T, "paused targets")
+	case 9:
+		p.lane.Park, p.lane.HoldAmbiguous = rapid.Bool().Draw(p.T, "park"), rapid.Bool().Draw(p.T, "hold")
 	}
 }
 
-func (p *pair) write(field string, value int64) {
-	if err := p.rdb.HSet(p.Context(), slot.KeysOf(p.lane.Key).State(), field, value).Err(); err != nil {
-		p.Fatal(err)
+// steer does what operators do.
+func (p *pair) steer() {
+	id := p.id()
+	switch rapid.IntRange(0, 6).Draw(p.T, "steering") {
+	case 0, 1:
+		both(p, "cancel", func(v verbs) (slot.Cancelling, error) { return v.Cancel(p.Context(), p.lane, id) })
+	case 2:
+		hold := rapid.Bool().Draw(p.T, "hold lane")
+		p.seen = both(p, "pause", func(v verbs) (slot.Seen, error) { return v.Pause(p.Context(), p.lane, hold) })
+	case 3:
+		both(p, "purge", func(v verbs) (int64, error) { return v.Purge(p.Context(), p.lane) })
+	default:
+		as := rapid.SampledFrom([]slot.Resolution{
+			slot.Redrive, slot.Redrive, slot.Skip, slot.ResolveRetry, slot.ResolveDone, slot.ResolveDead,
+		}).Draw(p.T, "resolution")
+		if h := p.seen.Next; h.Request != "" && rapid.Bool().Draw(p.T, "the head") {
+			id = h.Request
+		}
+		p.steers++
+		owner := fmt.Sprint("s", p.steers)
+		both(p, "resolve", func(v verbs) (slot.Cancelling, error) { return v.Resolve(p.Context(), p.lane, id, as, owner) })
 	}
-	p.twin.Write(p.lane.Key, field, value)
 }

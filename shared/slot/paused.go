@@ -1,0 +1,100 @@
+package slot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
+)
+
+// PausedWithin is how soon every instance knows that a target was paused or resumed.
+const PausedWithin = time.Second
+
+// pausedLife is how long a target stays paused when nobody resumes it: every key expires.
+const pausedLife = 366 * 24 * time.Hour
+
+// PausedTargets are the targets against which nothing starts. They are one Redis set, outside the lanes, that every instance
+// reads again once it is PausedWithin old, while it serves a request. It is safe for concurrent use.
+type PausedTargets struct {
+	rdb redis.Cmdable
+	now func() time.Time
+
+	reads singleflight.Group
+	mu    sync.Mutex
+	names []string // sorted
+	read  time.Time
+}
+
+// NewPausedTargets returns those that rdb holds, on the clock now.
+func NewPausedTargets(rdb redis.Cmdable, now func() time.Time) *PausedTargets {
+	return &PausedTargets{rdb: rdb, now: now}
+}
+
+// Set pauses a target or lets it go on. This instance knows at once, the others within PausedWithin. The error is of Redis.
+func (p *PausedTargets) Set(ctx context.Context, name string, paused bool) error {
+	_, err := p.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+		if paused {
+			tx.SAdd(ctx, pausedKey, name)
+			tx.PExpire(ctx, pausedKey, pausedLife)
+		} else {
+			tx.SRem(ctx, pausedKey, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("pause target %q (%t): %w", name, paused, err)
+	}
+	p.fetch(ctx)
+	return nil
+}
+
+// Has says whether a target is paused.
+func (p *PausedTargets) Has(ctx context.Context, name string) bool {
+	_, found := slices.BinarySearch(p.List(ctx), name)
+	return found
+}
+
+// List returns the names, sorted. A Redis out of reach leaves what was known: nothing starts without Redis anyway.
+func (p *PausedTargets) List(ctx context.Context) []string {
+	p.mu.Lock()
+	age, first := p.now().Sub(p.read), p.read.IsZero()
+	if age < PausedWithin && !first {
+		defer p.mu.Unlock()
+		return p.names
+	}
+	if !first {
+		p.read = p.now() // one caller reads; the others go on with what is known
+	}
+	p.mu.Unlock()
+	p.fetch(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names
+}
+
+func (p *PausedTargets) fetch(ctx context.Context) {
+	_, _, _ = p.reads.Do("", func() (any, error) {
+		names, err := p.rdb.SMembers(context.WithoutCancel(ctx), pausedKey).Result()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.read = p.now()
+		if err == nil {
+			slices.Sort(names)
+			p.names = names
+		}
+		return nil, err
+	})
+}
+
+// words is names as the scripts take them: '|name|name|', empty for none.
+func words(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "|" + strings.Join(names, "|") + "|"
+}

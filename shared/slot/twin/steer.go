@@ -1,0 +1,184 @@
+package twin
+
+import (
+	"context"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// Cancel is slot.Store.Cancel.
+func (s *Store) Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "cancel", l)
+	if err != nil {
+		return slot.Cancelling{}, err
+	}
+	defer s.end(c, l.Policy)
+	return c.cancel(requestID), nil
+}
+
+func (c *call) cancel(id string) slot.Cancelling {
+	r := c.records[id]
+	if r == nil || r.status == "" {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.None}
+	}
+	t := r.ticket
+	switch slot.Status(r.status) {
+	case slot.Cancelled:
+		return slot.Cancelling{Seen: c.seen(true), Verdict: slot.OK, Ticket: t}
+	case slot.Open:
+	default:
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.AlreadyFinished, Status: slot.Status(r.status)}
+	}
+	e := c.openOf(id, r)
+	switch {
+	case e == nil && (c.absent || t >= c.s.mark):
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.None}
+	case e == nil: // purged
+	case c.live(t):
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.StillRunning, Ticket: t}
+	case c.unknown(t, e):
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.OutcomeUnknown, Ticket: t}
+	default:
+		if e.parked == 1 {
+			c.afresh()
+		}
+		c.resolve(t)
+		c.wake()
+	}
+	c.finished(r, slot.Cancelled)
+	c.extendForTask()
+	c.save()
+	return slot.Cancelling{Seen: c.seen(true), Verdict: slot.OK, Ticket: t}
+}
+
+// openOf is the entry of the request's open ticket, nil for none.
+func (c *call) openOf(id string, r *record) *entry {
+	if c.absent {
+		return nil
+	}
+	if e := c.open(r.ticket); e != nil && e.r == id {
+		return e
+	}
+	return nil
+}
+
+// Resolve is slot.Store.Resolve.
+func (s *Store) Resolve(ctx context.Context, l slot.Lane, requestID string, as slot.Resolution, owner string) (slot.Cancelling, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "resolve", l)
+	if err != nil {
+		return slot.Cancelling{}, err
+	}
+	defer s.end(c, l.Policy)
+	return c.settleHead(requestID, as, owner), nil
+}
+
+func (c *call) settleHead(id string, as slot.Resolution, owner string) slot.Cancelling {
+	r := c.records[id]
+	if r == nil || r.status == "" {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.None}
+	}
+	t := r.ticket
+	if r.steered == owner {
+		return slot.Cancelling{Seen: c.seen(true), Verdict: slot.OK, Ticket: t, Status: slot.Status(r.status)}
+	}
+	if r.status != string(slot.Open) {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.AlreadyFinished, Status: slot.Status(r.status)}
+	}
+	e := c.openOf(id, r)
+	if e == nil {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.None}
+	}
+	if c.live(t) {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.StillRunning, Ticket: t}
+	}
+	ofParked := as == slot.Redrive || as == slot.Skip
+	if ofParked && e.parked == 0 || !ofParked && !c.unknown(t, e) {
+		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.Kept, Ticket: t}
+	}
+	r.steered = owner
+	c.settleAs(t, e, r, as)
+	c.afresh()
+	c.extendForTask()
+	c.wake()
+	c.save()
+	return slot.Cancelling{Seen: c.seen(true), Verdict: slot.OK, Ticket: t, Status: slot.Status(r.status)}
+}
+
+func (c *call) settleAs(t int64, e *entry, r *record, as slot.Resolution) {
+	switch as {
+	case slot.Redrive, slot.ResolveRetry:
+		e.parked, e.fence, e.owner, e.nb = 0, 0, "", 0
+		if as == slot.Redrive {
+			e.spared, e.first = e.att, 0
+		}
+		c.s.fails, c.l[t] = 0, 0
+		return
+	case slot.ResolveDone:
+		c.finished(r, slot.Done)
+	default:
+		c.finished(r, slot.Dead)
+	}
+	r.durable = "0"
+	if as != slot.Skip {
+		r.reason, r.detail = "resolved", "an operator said so"
+	}
+	c.resolve(t)
+}
+
+// Pause is slot.Store.Pause.
+func (s *Store) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "pause", l)
+	if err != nil {
+		return slot.Seen{}, err
+	}
+	defer s.end(c, l.Policy)
+	if c.absent && !hold {
+		return c.seen(false), nil
+	}
+	c.begin()
+	if c.s.paused == 1 && !hold {
+		c.afresh()
+	}
+	c.s.paused = 0
+	if hold {
+		c.s.paused = 1
+	}
+	c.extendForTask()
+	c.wake()
+	c.save()
+	return c.seen(true), nil
+}
+
+// Purge is slot.Store.Purge.
+func (s *Store) Purge(ctx context.Context, l slot.Lane) (purged int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "purge", l)
+	if err != nil {
+		return 0, err
+	}
+	defer s.end(c, l.Policy)
+	if c.absent {
+		return 0, nil
+	}
+	purged = c.depth() - c.running()
+	for t, expiry := range c.l {
+		if expiry <= c.now {
+			delete(c.q, t)
+			delete(c.l, t)
+		}
+	}
+	c.d = nil
+	c.s.mark, c.s.u = c.s.nxt, c.s.nxt
+	c.afresh()
+	c.s.resolved += purged
+	c.extendForTask()
+	c.save()
+	return purged, nil
+}
