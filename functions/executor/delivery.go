@@ -142,6 +142,7 @@ func (d *delivery) adopt(ctx context.Context) int {
 	}
 	r, err := d.Slots.Reserve(ctx, d.lane.Slot, slot.ReserveRequest{
 		ID: d.env.ID, Fingerprint: d.env.Fingerprint, Owner: d.owner, Adopt: true, Submitted: d.env.Submitted, Target: d.env.Target,
+		Deadline: d.env.Deadline,
 	})
 	if err != nil {
 		return d.unreachable(ctx, "reserve", err)

@@ -22,6 +22,7 @@ const (
 	statusDone      = "done"
 	statusDead      = "dead"
 	statusCancelled = "cancelled"
+	statusUnknown   = "unknown"
 )
 
 // acceptance is the body of a 202. Position and Slot are left out while the request runs.
@@ -75,10 +76,15 @@ func (c *call) pass(r lane.Response) error {
 func (c *call) replay(rec slot.Record) error {
 	c.about(rec.ID, rec.Ticket, string(rec.Status))
 	c.w.Header().Set("Idempotent-Replayed", "true")
+	return c.stored(rec)
+}
+
+// stored answers with what a terminal record has of the target's response.
+func (c *call) stored(rec slot.Record) error {
 	response, ok, err := lane.DecodeResponse(rec.Response)
 	switch {
 	case err != nil:
-		return fmt.Errorf("replay request %s: %w", rec.ID, err)
+		return fmt.Errorf("answer from the record of request %s: %w", rec.ID, err)
 	case !ok:
 		return failure(rec.Reason)
 	}
@@ -94,8 +100,16 @@ func failure(reason string) error {
 		With("reason", reason)
 }
 
-// full answers 429, and says of which limit (draft-ietf-httpapi-ratelimit-headers-10).
+func cancelled() error {
+	return problem.New(problem.Cancelled, "The request was cancelled: it has no result.")
+}
+
+// full answers 409 for a deadline, else 429, and says of which limit (draft-ietf-httpapi-ratelimit-headers-10).
 func (c *call) full(r slot.Reservation) error {
+	if r.Reason == "deadline" {
+		return problem.New(problem.DeadlineUnreachable, "The request could start at "+timestamp(r.Slot)+
+			" at the earliest, after its Seriatim-Deadline. Send it with a later one, or none.").With("slot", timestamp(r.Slot))
+	}
 	limit, detail := int64(c.lane.Slot.MaxDepth), "As many requests wait in this lane as its policy allows."
 	if r.Reason == "horizon" {
 		limit = int64(slot.Horizon / max(c.lane.Slot.Spacing, r.Interval, time.Millisecond))

@@ -126,6 +126,17 @@ func (q *queue) Create(_ context.Context, t taskqueue.Task) (bool, error) {
 	return !known, nil
 }
 
+// after has f told of every request's task once it exists.
+func (q *queue) after(f func(taskqueue.Envelope)) {
+	q.set(func(t taskqueue.Task, exist func()) error {
+		exist()
+		if t.Envelope.Kind == taskqueue.KindRequest {
+			f(t.Envelope)
+		}
+		return nil
+	})
+}
+
 // set decides about the calls from now on; nil: all go well.
 func (q *queue) set(create func(t taskqueue.Task, exist func()) error) {
 	q.mu.Lock()

@@ -52,10 +52,13 @@ type Config struct {
 	Reads     Reads
 	// Exchange shares what has been learned about a policy's intervals.
 	Exchange func(ctx context.Context, policy string) error
-	Health   Health
-	Drain    *shutdown.Drain
-	Clock    clock.Clock
-	Random   clock.Random
+	// PausedTargets are the targets against which nothing starts.
+	PausedTargets *slot.PausedTargets
+	Ends          Ends
+	Health        Health
+	Drain         *shutdown.Drain
+	Clock         clock.Clock
+	Random        clock.Random
 }
 
 // Handler answers the calls of clients. Its logger is that of the request's context. It is safe for concurrent use.

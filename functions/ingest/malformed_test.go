@@ -47,8 +47,6 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		"a content type that is no UTF-8":  {"POST", lane, "", []header{{"Content-Type", "text/\xff"}}, 400, problem.MalformedHeader},
 		"headers that fit no task":         {"POST", lane, "", []header{{"X-Tenant", strings.Repeat("<", 33<<10)}}, 400, problem.MalformedHeader},
 		"a body that is too large":         {"POST", lane, strings.Repeat("b", 512<<10+1), nil, 413, problem.BodyTooLarge},
-		"a deadline":                       {"POST", lane, "", []header{{"Seriatim-Deadline", "30"}}, 501, problem.NotBuilt},
-		"a wait":                           {"POST", lane, "", []header{{"Prefer", "respond-async, wait=10"}}, 501, problem.NotBuilt},
 		"a state of an id that is none":    {"GET", lane + "/xyz", "", nil, 404, problem.UnknownRequest},
 		"a state of no id":                 {"GET", lane + "/", "", nil, 404, problem.UnknownRequest},
 		"a state of an unknown id":         {"GET", lane + "/" + strings.Repeat("a", 26), "", nil, 404, problem.UnknownRequest},
@@ -114,9 +112,8 @@ func TestRoutes(t *testing.T) {
 		t.Parallel()
 		id := strings.Repeat("a", 26)
 		for _, call := range []string{
-			"GET /v1/lanes/lane-a/requests?status=dead", "POST /v1/lanes/lane-a/requests/" + id + "/skip",
-			"POST /v1/lanes/lane-a/requests/" + id + "/resolve", "GET /v1/lanes/lane-a/dead-letters", "POST /v1/lanes/lane-a/dead-letters/redrive",
-			"POST /v1/lanes/lane-a/dead-letters/" + id + "/redrive", "POST /v1/targets/work/pause", "POST /v1/targets/work/resume",
+			"GET /v1/lanes/lane-a/requests?status=dead", "GET /v1/lanes/lane-a/dead-letters", "POST /v1/lanes/lane-a/dead-letters/redrive",
+			"POST /v1/lanes/lane-a/dead-letters/" + id + "/redrive",
 		} {
 			method, path, _ := strings.Cut(call, " ")
 			wantProblem(t, b.call(method, path, ""), 501, problem.NotBuilt)

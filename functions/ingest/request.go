@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"github.com/seriatim/seriatim/shared/idempotency"
@@ -52,7 +53,7 @@ type found struct {
 
 // request answers the state of one request.
 func (c *call) request() error {
-	f, err := c.lookUp()
+	f, err := c.awaited()
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,10 @@ func (c *call) result() error {
 	c.about(c.id, f.Ticket, f.status)
 	switch {
 	case f.status == statusCancelled:
-		return problem.New(problem.Cancelled, "The request was cancelled: it has no result.")
+		return cancelled()
+	case f.status == statusUnknown:
+		return problem.New(problem.NotFinished, "The request ran, nobody knows to what end, and its lane stands. "+
+			"Say what became of it: POST "+location(c.lane.Slot.Key, c.id)+"/resolve.").WithRetryAfter(time.Minute)
 	case f.status == statusQueued || f.status == statusRunning:
 		return problem.New(problem.NotFinished, "The request is "+f.status+". Ask again later.").
 			WithRetryAfter(f.seen.Until(f.Slot))
@@ -94,29 +98,49 @@ func (c *call) result() error {
 	return c.replay(f.Record)
 }
 
-// lookUp finds the request of the path, in Redis and then among the durable records.
-func (c *call) lookUp() (found, error) {
+// awaited is lookUp once the request has ended, or the client has waited for as long as it wants to.
+func (c *call) awaited() (found, error) {
+	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
+	if err != nil {
+		return found{}, malformedHeader(sentence(err), err)
+	}
+	patience, err := preferred.wait()
+	switch {
+	case err != nil:
+		return found{}, err
+	case patience == 0:
+		return c.lookUp()
+	}
+	c.w.Header().Set("Preference-Applied", preferenceWait(patience))
+	return c.await(c.id, patience)
+}
+
+// lookUp finds the request of the path.
+func (c *call) lookUp() (found, error) { return c.find(c.id) }
+
+// find finds a request in Redis and then among the durable records.
+func (c *call) find(id string) (found, error) {
 	ctx, key := c.r.Context(), c.lane.Slot.Key
 	unknown := problem.New(problem.UnknownRequest,
 		"This lane knows no request of that id: it was never accepted, or its retention is over. Check key and id.")
-	if !idempotency.ValidRequestID(c.id) {
+	if !idempotency.ValidRequestID(id) {
 		return found{}, unknown
 	}
-	state, request, err := c.Inspector.Inspect(ctx, c.lane.Slot, c.id)
+	state, request, err := c.Inspector.Inspect(ctx, c.lane.Slot, id)
 	if err != nil {
 		return found{}, unavailable(err)
 	}
 	if status := statusOf(request); status != "" {
 		return found{request, state.Seen, status}, nil
 	}
-	record, known, err := c.Records.Lookup(ctx, key, c.id)
+	record, known, err := c.Records.Lookup(ctx, key, id)
 	if err != nil {
 		return found{}, unavailable(err)
 	}
 	if !known {
 		return found{}, unknown
 	}
-	record.ID = c.id
+	record.ID = id
 	return found{slot.RequestState{Record: record, Known: true}, state.Seen, string(record.Status)}, nil
 }
 
@@ -129,6 +153,8 @@ func statusOf(r slot.RequestState) string {
 	switch {
 	case r.Open && r.Live:
 		return statusRunning
+	case r.Unknown:
+		return statusUnknown
 	case r.Open:
 		return statusQueued
 	}

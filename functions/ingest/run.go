@@ -27,11 +27,12 @@ func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time
 	switch {
 	case ended.Verdict != slot.OK:
 		return s.lost()
-	case ended.Outcome == slot.Retry:
+	case ended.Outcome == slot.Retry || ended.Outcome == slot.Parked:
 		// It keeps its place: no lower ticket waits, but one that has failed as well. A duplicate that reached the queue
 		// before may have snoozed: k is the lane's own.
 		return s.makeDurable(ctx, place{
-			View: v, ticket: r.Ticket, k: ended.K, due: ended.Due, slot: ended.At, position: 1, own: true, armed: ended.FinishSent,
+			View: v, ticket: r.Ticket, k: ended.K, due: ended.Due, slot: ended.At, position: 1, status: statusQueued, own: true,
+			armed: ended.FinishSent,
 		})
 	case ended.Outcome == slot.GiveUp:
 		return s.finished(r.Ticket, statusDead, ended.Result)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -17,9 +18,10 @@ type call struct {
 	*Handler
 	w http.ResponseWriter
 	r *http.Request
-	// lane is that of the path's key, id the request id as it was sent; zero where the path has none.
+	// lane is that of the path's key, id the request id as it was sent, name the target's; zero where the path has none.
 	lane lane.Lane
 	id   string
+	name string
 }
 
 // ServeHTTP answers one call. Every error becomes problem details here and nowhere else.
@@ -54,7 +56,8 @@ func (h *Handler) dispatch(w http.ResponseWriter, r *http.Request) error {
 	if rt.serve == nil {
 		return notBuilt(rt.method + " " + rt.pattern)
 	}
-	c := &call{Handler: h, w: w, r: r, id: args["id"]}
+	name, _ := url.PathUnescape(args["name"]) // net/http has refused what it cannot decode
+	c := &call{Handler: h, w: w, r: r, id: args["id"], name: name}
 	if escaped, ok := args["key"]; ok {
 		if err := c.bind(escaped); err != nil {
 			return err

@@ -32,6 +32,7 @@ targets:
   hasty: {url: %[1]q, timeout: 1s}
   other: {url: %[1]q}
   capped: {url: %[1]q, immediate: false}
+  held.back: {url: %[1]q}
 lanes:
   - {match: "paced-*", target: work, spacing: 60s}
   - {match: "small-*", target: work, spacing: 60s, max_depth: 2}
@@ -42,6 +43,9 @@ lanes:
   - {match: "hasty-*", target: hasty, spacing: 0s, attempts: 1}
   - {match: "brief-*", target: work, spacing: 0s, lease: 5s}
   - {match: "pair-*", target: work, spacing: 0s, concurrency: 2}
+  - {match: "parks-*", target: work, spacing: 0s, exhausted: park}
+  - {match: "holds-*", target: work, spacing: 0s, ambiguous: hold, lease: 5s}
+  - {match: "back-*", target: held.back, spacing: 0s}
   - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
 `
 
@@ -50,6 +54,8 @@ type bundle struct {
 	t       *testing.T
 	rdb     *redis.Client
 	store   *slot.Store
+	paused  *slot.PausedTargets
+	hub     *slot.Hub
 	slots   *slots
 	queue   *queue
 	target  *worker
@@ -83,6 +89,9 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 		t.Fatal(err)
 	}
 	b.doc, b.slots = doc, &slots{Store: b.store}
+	b.paused, b.hub = slot.NewPausedTargets(rdb, b.clock.Now), slot.NewHub(rdb)
+	b.store.Paused = b.paused.List
+	t.Cleanup(func() { _ = b.hub.Close() })
 	targets := &target.Set{}
 	for name, d := range doc.Targets {
 		h, err := target.New(target.Config{
@@ -98,9 +107,10 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 	}
 	b.config = ingest.Config{
 		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Records: b.records, Drain: b.drain, Clock: b.clock, Random: b.random,
-		Runner:   &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
-		Tasks:    lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
-		Exchange: func(context.Context, string) error { return nil },
+		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
+		Tasks:         lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
+		Exchange:      func(context.Context, string) error { return nil },
+		PausedTargets: b.paused, Ends: b.hub,
 	}
 	b.handler = ingest.New(b.config)
 	return b
@@ -195,6 +205,8 @@ type accepted struct {
 	Position int64
 	Slot     time.Time
 }
+
+func (a accepted) path() string { return "/v1/lanes/" + a.Key + "/requests/" + a.ID }
 
 // wantStatus checks status and Seriatim-Status.
 func wantStatus(t *testing.T, w *httptest.ResponseRecorder, status int, word string) {

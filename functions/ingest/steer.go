@@ -11,6 +11,7 @@ import (
 
 // Steering are the scripts by which an operator steers a lane. All take constant work.
 type Steering interface {
+	Resolve(ctx context.Context, l slot.Lane, requestID string, as slot.Resolution, owner string) (slot.Cancelling, error)
 	Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error)
 	Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error)
 	Purge(ctx context.Context, l slot.Lane) (purged int64, err error)
@@ -62,6 +63,9 @@ func (c *call) cancel() error {
 	case slot.StillRunning:
 		c.about(c.id, f.Ticket, statusRunning)
 		return problem.New(problem.Conflict, "The request is running: it cannot be cancelled any more. Ask for its result.")
+	case slot.OutcomeUnknown:
+		c.about(c.id, f.Ticket, statusUnknown)
+		return problem.New(problem.Conflict, "The request may have run, nobody knows to what end. Say what became of it with /resolve.")
 	case slot.AlreadyFinished:
 		c.about(c.id, f.Ticket, string(got.Status))
 		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seriatim/seriatim/shared/idempotency"
 	"github.com/seriatim/seriatim/shared/logging"
@@ -29,8 +31,9 @@ type submission struct {
 	envelope taskqueue.Envelope
 	// immediate says that the target may be called while the client waits.
 	immediate bool
-	// async says that the client asked for a 202.
-	async bool
+	// async says that the client asked for a 202; patience is how long it would rather wait for the end.
+	async    bool
+	patience time.Duration
 }
 
 // read checks the client's call and reads its body. Every error is a problem of the client's.
@@ -40,7 +43,15 @@ func (c *call) read() (submission, error) {
 	if err != nil {
 		return submission{}, malformedHeader(sentence(err), err)
 	}
-	async, err := c.wantsAsync()
+	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
+	if err != nil {
+		return submission{}, malformedHeader(sentence(err), err)
+	}
+	s := submission{async: preferred.has("respond-async")}
+	if s.patience, err = preferred.wait(); err != nil {
+		return submission{}, err
+	}
+	deadline, err := parseDeadline(c.r.Header.Values("Seriatim-Deadline"), c.Clock.Now())
 	if err != nil {
 		return submission{}, err
 	}
@@ -56,10 +67,10 @@ func (c *call) read() (submission, error) {
 	if err != nil {
 		return submission{}, err
 	}
-	s := submission{async: async, immediate: !async && t.Immediate && c.lane.Policy.Respond != policy.Async}
+	s.immediate = !s.async && t.Immediate && c.lane.Policy.Respond != policy.Async && !c.PausedTargets.Has(c.r.Context(), t.Name)
 	s.envelope = taskqueue.Envelope{
 		V: taskqueue.Version, Kind: taskqueue.KindRequest, Key: key, ID: c.Random.Nonce(), Target: t.Name, Header: header,
-		IdempotencyKey: idempotencyKey, Submitted: c.Clock.Now(), Traceparent: traceparent(c.r), Body: body,
+		IdempotencyKey: idempotencyKey, Submitted: c.Clock.Now(), Deadline: deadline, Traceparent: traceparent(c.r), Body: body,
 		Fingerprint: idempotency.Fingerprint(key, explicit, c.r.Header.Get("Content-Type"), body),
 	}
 	if present {
@@ -71,19 +82,21 @@ func (c *call) read() (submission, error) {
 	return s, nil
 }
 
-// wantsAsync reads what the client says about when it wants its answer.
-func (c *call) wantsAsync() (bool, error) {
-	if len(c.r.Header.Values("Seriatim-Deadline")) > 0 {
-		return false, notBuilt("The header Seriatim-Deadline")
+// parseDeadline reads Seriatim-Deadline, the latest start: an instant, or seconds from now. It is zero where there is none.
+func parseDeadline(values []string, now time.Time) (time.Time, error) {
+	if len(values) == 0 {
+		return time.Time{}, nil
 	}
-	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
-	if err != nil {
-		return false, malformedHeader(sentence(err), err)
+	text := strings.TrimSpace(values[0])
+	at, err := time.Parse(time.RFC3339, text)
+	if seconds, number := strconv.ParseUint(text, 10, 31); number == nil {
+		at, err = now.Add(time.Duration(seconds)*time.Second), nil
 	}
-	if preferred.has("wait") {
-		return false, notBuilt("The preference wait of the header Prefer")
+	if err != nil || len(values) > 1 {
+		return time.Time{}, malformedHeader(
+			"Seriatim-Deadline is sent once, as seconds from now or an instant such as 2026-12-01T10:00:00Z.", err)
 	}
-	return preferred.has("respond-async"), nil
+	return at.UTC(), nil
 }
 
 // target returns the target of the request, and its name where the client gave one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
@@ -30,6 +31,8 @@ type submitting struct {
 	submission
 	// owner is the nonce of this HTTP request: with it reserve tells a resend from a duplicate.
 	owner string
+	// duplicate says that the request was there before this call.
+	duplicate bool
 	// unsure says that the confirm deadline of the ticket that reserve answers may have been set long before.
 	unsure bool
 }
@@ -41,9 +44,9 @@ type place struct {
 	// k and due name the task to create.
 	k   int
 	due int64
-	// slot and position are told to the client while the request waits; running says that it does not.
+	// slot and position are told to the client while the request waits, as status says.
 	slot, position int64
-	running        bool
+	status         string
 	// own says that no other call has reserved the ticket: it may be given up at once.
 	own bool
 	// armed is an instant before the ticket's confirm deadline was set, by our clock; zero where it is unknown.
@@ -76,6 +79,7 @@ func (s *submitting) reserve(ctx context.Context) error {
 	sent := s.Clock.Now()
 	r, err := s.Slots.Reserve(ctx, s.lane.Slot, slot.ReserveRequest{
 		ID: e.ID, Fingerprint: e.Fingerprint, Owner: s.owner, Immediate: s.immediate, Submitted: e.Submitted, Target: e.Target,
+		Deadline: e.Deadline,
 	})
 	if err != nil {
 		return unavailable(err)
@@ -98,9 +102,16 @@ func (s *submitting) reserve(ctx context.Context) error {
 
 // queue makes a reservation durable, unless it is a duplicate of one that is.
 func (s *submitting) queue(ctx context.Context, r slot.Reservation, sent time.Time) error {
+	s.duplicate = r.Verdict == slot.Duplicate
 	p := place{
-		View: s.view(r.Seen), ticket: r.Ticket, due: r.Due, slot: r.Slot, position: r.Position, running: r.Leased,
+		View: s.view(r.Seen), ticket: r.Ticket, due: r.Due, slot: r.Slot, position: r.Position, status: statusQueued,
 		own: r.Verdict == slot.Reserved,
+	}
+	switch {
+	case r.Leased:
+		p.status = statusRunning
+	case r.Unknown:
+		p.status = statusUnknown
 	}
 	if p.own && !s.unsure {
 		p.armed = sent
@@ -175,20 +186,44 @@ func (s *submitting) at(incarnation, ticket int64) taskqueue.Envelope {
 	return e
 }
 
-// accepted answers 202: the request will run.
+// accepted answers for a request that will run: with its end, where the client waits for that and it comes, else 202.
 func (s *submitting) accepted(p place) error {
-	status := statusQueued
-	told := acceptance{ID: s.envelope.ID, Key: s.envelope.Key, Ticket: p.ticket, Position: p.position, Slot: timestamp(p.slot)}
-	if p.running {
-		status, told.Position, told.Slot = statusRunning, 0, ""
+	if s.patience > 0 {
+		f, err := s.await(s.envelope.ID, s.patience)
+		switch {
+		case err != nil: // it is accepted, whatever became of looking after it
+			logging.FromContext(s.r.Context()).WarnContext(s.r.Context(), "waiting for the end of a request failed", logging.Error, err.Error())
+		case f.status == statusDone || f.status == statusDead || f.status == statusCancelled:
+			s.w.Header().Set("Preference-Applied", preferenceWait(s.patience))
+			return s.ended(f)
+		default:
+			p.ticket, p.status, p.position, p.slot = f.Ticket, f.status, f.Position, f.Slot
+		}
 	}
-	told.Status = status
+	told := acceptance{ID: s.envelope.ID, Key: s.envelope.Key, Ticket: p.ticket, Status: p.status}
+	if p.status == statusQueued {
+		told.Position, told.Slot = p.position, timestamp(p.slot)
+	}
 	h := s.w.Header()
 	h.Set("Location", location(s.envelope.Key, s.envelope.ID))
 	h.Set("Retry-After", wholeSeconds(p.Until(p.slot)))
-	if s.async {
-		h.Set("Preference-Applied", "respond-async")
+	if applied := s.applied(); applied != "" {
+		h.Set("Preference-Applied", applied)
 	}
-	s.about(s.envelope.ID, p.ticket, status)
+	s.about(s.envelope.ID, p.ticket, p.status)
 	return s.json(http.StatusAccepted, told)
 }
+
+// applied is the value of Preference-Applied of a 202.
+func (s *submitting) applied() string {
+	var list []string
+	if s.async {
+		list = append(list, "respond-async")
+	}
+	if s.patience > 0 {
+		list = append(list, preferenceWait(s.patience))
+	}
+	return strings.Join(list, ", ")
+}
+
+func preferenceWait(patience time.Duration) string { return "wait=" + wholeSeconds(patience) }

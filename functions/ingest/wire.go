@@ -13,7 +13,7 @@ import (
 func Wire(p *bundle.Parts) *Handler {
 	return New(Config{
 		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Steering: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks,
-		Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
+		PausedTargets: p.PausedTargets, Ends: p.Hub, Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
 		Reads: Reads{Origins: p.Reads.Origins, Group: p.Reads.Group},
 		Health: Health{
 			Redis: func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() },

@@ -22,16 +22,18 @@ type Parts struct {
 	Redis     *redis.Client
 	Slots     *slot.Store
 	Intervals *slot.Intervals
-	Hub       *slot.Hub
-	Queue     *taskqueue.Client
-	Targets   *target.Set
-	Records   Records
-	Runner    *lane.Runner
-	Tasks     lane.Tasks
-	Reads     *Reads
-	Drain     *shutdown.Drain
-	Clock     clock.System
-	Random    clock.System
+	// PausedTargets are the targets against which nothing starts.
+	PausedTargets *slot.PausedTargets
+	Hub           *slot.Hub
+	Queue         *taskqueue.Client
+	Targets       *target.Set
+	Records       Records
+	Runner        *lane.Runner
+	Tasks         lane.Tasks
+	Reads         *Reads
+	Drain         *shutdown.Drain
+	Clock         clock.System
+	Random        clock.System
 }
 
 // Records are the durable records. This version keeps none: records live in Redis for their whole retention.
@@ -64,6 +66,8 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	p := &Parts{Config: c, Redis: rdb, Queue: queue, Targets: targets, Hub: slot.NewHub(rdb), Reads: reads, Drain: &shutdown.Drain{}}
 	p.Intervals = slot.NewIntervals(rdb, p.Clock.Now)
 	p.Slots = slot.New(rdb, slot.First, p.Intervals)
+	p.PausedTargets = slot.NewPausedTargets(rdb, p.Clock.Now)
+	p.Slots.Paused = p.PausedTargets.List
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
 	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Clock: p.Clock, Random: p.Random}
 	return p, nil

@@ -229,11 +229,9 @@ func TestNotBuilt(t *testing.T) {
 		t.Parallel()
 		wantFaults(t, `
 targets: {t: {url: "http://x", max_concurrent: 5}}
-lanes: [{match: a, target: t, spacing: 1s, exhausted: park, ambiguous: hold}]
+lanes: [{match: a, target: t, spacing: 1s}]
 callers: [{match: "*@x", keys: ["a*"], allow: [submit, fetch]}]
 `, []string{
-			"lanes[0].exhausted: park is not built yet: use dead-letter",
-			"lanes[0].ambiguous: hold is not built yet: use retry",
 			"targets.t.max_concurrent: is not built yet: remove it",
 			"callers: rules for callers are not built yet: remove them",
 		})

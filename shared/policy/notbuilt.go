@@ -10,15 +10,6 @@ import (
 // them deletes its lines here.
 func (d *decoder) notBuilt(doc *Document) {
 	root := value{d: d}
-	for i, l := range doc.Lanes {
-		lane := value{d: d, path: index("lanes", i)}
-		if l.Exhausted == Park {
-			d.fault(lane.child("exhausted"), "park is not built yet: use dead-letter")
-		}
-		if l.Ambiguous == Hold {
-			d.fault(lane.child("ambiguous"), "hold is not built yet: use retry")
-		}
-	}
 	targets := value{d: d, path: "targets"}
 	for _, name := range slices.Sorted(maps.Keys(doc.Targets)) {
 		if doc.Targets[name].MaxConcurrent != 0 {

@@ -93,6 +93,27 @@ func TestHub(t *testing.T) {
 		silent(t, other)
 		silent(t, first)
 	})
+	t.Run("the end of a request wakes those who listen for it, and nobody else", func(t *testing.T) {
+		t.Parallel()
+		b := newHub(t)
+		store, lane := slot.New(b.rdb, slot.First, nil), paced("ends "+t.Name())
+		ends, other := b.hub.ListenEnd(t.Context(), lane.Key, "a"), b.hub.ListenEnd(t.Context(), lane.Key, "b")
+		defer ends.Close()
+		defer other.Close()
+		receive(t, ends) // the subscription has been made
+		receive(t, other)
+		req := ingest("a")
+		req.Immediate = true
+		res, err := store.Reserve(t.Context(), lane, req)
+		if err == nil {
+			_, err = store.Finish(t.Context(), lane, ended(res.Grant, "a", slot.Accept))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		receive(t, ends)
+		silent(t, other)
+	})
 	t.Run("a newer wake-up replaces one that nobody has read, and nonsense none", func(t *testing.T) {
 		t.Parallel()
 		b := newHub(t)

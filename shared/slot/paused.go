@@ -19,7 +19,8 @@ const PausedWithin = time.Second
 const pausedLife = 366 * 24 * time.Hour
 
 // PausedTargets are the targets against which nothing starts. They are one Redis set, outside the lanes, that every instance
-// reads again once it is PausedWithin old, while it serves a request. It is safe for concurrent use.
+// reads again once it is PausedWithin old, while it serves a request. A nil *PausedTargets has none. It is safe for
+// concurrent use.
 type PausedTargets struct {
 	rdb redis.Cmdable
 	now func() time.Time
@@ -61,6 +62,9 @@ func (p *PausedTargets) Has(ctx context.Context, name string) bool {
 
 // List returns the names, sorted. A Redis out of reach leaves what was known: nothing starts without Redis anyway.
 func (p *PausedTargets) List(ctx context.Context) []string {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	age, first := p.now().Sub(p.read), p.read.IsZero()
 	if age < PausedWithin && !first {

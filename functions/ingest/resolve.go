@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// maxResolution is the longest body of a resolve, in bytes.
+const maxResolution = 4 << 10
+
+// skip gives up the request on which the lane is parked, and answers its state.
+func (c *call) skip() error { return c.settle(slot.Skip, "request skipped") }
+
+// resolve settles a request whose outcome is unknown as the caller says, and answers its state.
+func (c *call) resolve() error {
+	var said struct {
+		As slot.Resolution `json:"as"`
+	}
+	body := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, maxResolution))
+	body.DisallowUnknownFields()
+	err := body.Decode(&said)
+	if err == nil && body.More() {
+		err = io.ErrUnexpectedEOF
+	}
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return err
+	}
+	switch {
+	case err != nil:
+	case said.As == slot.ResolveDone, said.As == slot.ResolveRetry, said.As == slot.ResolveDead:
+		return c.settle(said.As, "request resolved")
+	}
+	return malformedHeader(`The body says what became of the request: {"as":"done"}, {"as":"retry"} or {"as":"dead"}.`, err)
+}
+
+// settle takes the word of an operator for a request on which the lane stands.
+func (c *call) settle(as slot.Resolution, message string) error {
+	f, err := c.lookUp()
+	if err != nil {
+		return err
+	}
+	got, err := c.Steering.Resolve(c.r.Context(), c.lane.Slot, c.id, as, c.Random.Nonce())
+	if err != nil {
+		return unavailable(err)
+	}
+	if got.Verdict != slot.OK {
+		c.about(c.id, f.Ticket, f.status)
+		return problem.New(problem.Conflict, unsettled(got.Verdict, as))
+	}
+	if err := c.goOn(got.Seen); err != nil {
+		return err
+	}
+	c.log(message, logging.Request, c.id, logging.Verdict, string(as))
+	return c.request()
+}
+
+func unsettled(v slot.Verdict, as slot.Resolution) string {
+	switch {
+	case v == slot.StillRunning:
+		return "The request is running."
+	case v != slot.Kept:
+		return "The request has ended. Ask for its result."
+	case as == slot.Skip || as == slot.Redrive:
+		return "The lane is not parked on this request."
+	}
+	return "The outcome of this request is not unknown."
+}
