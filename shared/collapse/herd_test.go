@@ -112,7 +112,7 @@ func TestHerd_leaderKilled(t *testing.T) {
 	done := make(chan report)
 	go func() { done <- f.herd("cold", 200) }()
 
-	channel := Key{Origin: "shop", Read: "cold"}.entry()
+	channel := Key{Origin: "shop", Read: "cold"}.epoch()
 	rdb := f.server.Client()
 	eventually(t, "three instances follow", func() bool {
 		return rdb.PubSubNumSub(t.Context(), channel).Val()[channel] == 3
