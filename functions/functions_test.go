@@ -163,7 +163,8 @@ func TestTheRulesRefuseBadLayouts(t *testing.T) {
 var allowed = map[string][]string{
 	"functions/ingest": {"shared/"}, "functions/executor": {"shared/"},
 	"shared/slot": {}, "shared/problem": {"shared/logging"}, "shared/logging": {}, "shared/policy": {}, "shared/redisconn": {},
-	"shared/clock": {}, "shared/caller": {}, "shared/shutdown": {}, "shared/lanekey": {},
+	"shared/concurrency": {"shared/clock", "shared/lanekey", "shared/target"},
+	"shared/clock":       {}, "shared/caller": {}, "shared/shutdown": {}, "shared/lanekey": {},
 	"shared/idempotency": {"shared/firestoreconn", "shared/redisconn"}, "shared/record": {"shared/firestoreconn"}, "shared/firestoreconn": {},
 	"shared/httpcache": {}, "shared/origin": {"shared/collapse", "shared/httpcache", "shared/policy"},
 	"shared/taskqueue": {"shared/problem"}, "shared/target": {"shared/lanekey"}, "shared/collapse": {"shared/problem"},

@@ -14,6 +14,8 @@ package ingest
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/lane"
@@ -52,6 +54,8 @@ type Config struct {
 	Reads     Reads
 	// Exchange shares what has been learned about a policy's intervals.
 	Exchange func(ctx context.Context, policy string) error
+	// Caller tells the e-mail address of who calls. Nil: nobody is asked, and the callers policy binds nobody.
+	Caller func(h http.Header, now time.Time) (string, error)
 	// PausedTargets are the targets against which nothing starts.
 	PausedTargets *slot.PausedTargets
 	Ends          Ends

@@ -63,6 +63,9 @@ func (h *Handler) dispatch(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if err := c.allowed(rt); err != nil {
+		return err
+	}
 	return rt.serve(c)
 }
 

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/seriatim/seriatim/shared/bundle"
+	"github.com/seriatim/seriatim/shared/caller"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // Wire returns a Handler made of the parts of one instance.
 func Wire(p *bundle.Parts) *Handler {
-	return New(Config{
+	c := Config{
 		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Steering: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks,
 		PausedTargets: p.PausedTargets, Ends: p.Hub, Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
 		Reads: Reads{Origins: p.Reads.Origins, Group: p.Reads.Group},
@@ -19,7 +20,11 @@ func Wire(p *bundle.Parts) *Handler {
 			Redis: func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() },
 			Queue: func(ctx context.Context) error { return checkQueue(ctx, p) },
 		},
-	})
+	}
+	if !p.Config.Callers.Off {
+		c.Caller = caller.Email
+	}
+	return New(c)
 }
 
 // checkQueue says whether the queue can be reached, works, and keeps its tasks: many heads without a task mean that it lost

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/concurrency"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/redisconn"
@@ -47,13 +48,13 @@ func (Records) Lookup(context.Context, string, string) (slot.Record, bool, error
 // Open makes the parts. Targets that the policy names are looked for among functions first, the Go functions linked into the
 // bundle (target.Default in the cloud), else called by HTTP. ctx ends the making, not the parts.
 func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) {
-	targets, err := openTargets(c.Policy, functions)
-	if err != nil {
-		return nil, err
-	}
 	rdb, err := redisconn.Open(c.Redis)
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
+	}
+	targets, err := openTargets(c.Policy, functions, rdb)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
 	}
 	reads, err := openReads(c, rdb)
 	if err != nil {
@@ -83,7 +84,7 @@ func (p *Parts) Close() error {
 	return errors.Join(p.Reads.close(), p.Hub.Close(), p.Queue.Close(), p.Redis.Close())
 }
 
-func openTargets(doc *policy.Document, functions *target.Set) (*target.Set, error) {
+func openTargets(doc *policy.Document, functions *target.Set, rdb redis.Cmdable) (*target.Set, error) {
 	set := &target.Set{}
 	var errs []error
 	for name, t := range doc.Targets {
@@ -92,6 +93,11 @@ func openTargets(doc *policy.Document, functions *target.Set) (*target.Set, erro
 			Secret: t.Secret, Retryable: t.Retry.Retryable, RetryTimeout: t.Retry.Timeout, RetryRefused: t.Retry.Refused,
 		}
 		made, err := openTarget(c, functions)
+		if err == nil && t.MaxConcurrent > 0 {
+			made = &concurrency.Target{
+				Target: made, Name: name, Places: t.MaxConcurrent, Timeout: t.Timeout, Redis: rdb, Clock: clock.System{}, Random: clock.System{},
+			}
+		}
 		if err == nil {
 			err = set.Add(name, made)
 		}

@@ -37,30 +37,54 @@ func (c Config) Check(h http.Header, account string, now time.Time) error {
 	if account == "" {
 		return fmt.Errorf("%w: no account may make this call", ErrRefused)
 	}
-	token, err := bearer(h)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	var got claims
-	parsed, _, err := jwt.NewParser().ParseUnverified(token, &got)
-	if err != nil || parsed.Method != jwt.SigningMethodRS256 {
-		return fmt.Errorf("%w: the bearer token is no identity token of Google", ErrRefused)
-	}
-	validator := jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithAudience(c.Audience),
-		jwt.WithLeeway(leeway), jwt.WithTimeFunc(func() time.Time { return now }))
-	switch err := validator.Validate(got); {
+	got, err := read(h, now, jwt.WithAudience(c.Audience))
+	switch {
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return fmt.Errorf("%w: the token is for audience %q, want %q", ErrRefused, got.Audience, c.Audience)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case len(got.Audience) != 1:
 		return fmt.Errorf("%w: the token is for %d audiences, want one", ErrRefused, len(got.Audience))
-	case !slices.Contains(issuers, got.Issuer):
-		return fmt.Errorf("%w: the token is not issued by Google", ErrRefused)
 	case got.Email != account || !got.EmailVerified:
 		return fmt.Errorf("%w: the token is of account %q (verified: %t), want %q", ErrRefused, got.Email, got.EmailVerified, account)
 	}
 	return nil
+}
+
+// Email returns the verified e-mail address in the headers' token, whose audience and signature Cloud Run has checked. The error
+// wraps ErrRefused, says what is wrong and holds no part of the token.
+func Email(h http.Header, now time.Time) (string, error) {
+	got, err := read(h, now)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrRefused, err)
+	case got.Email == "" || !got.EmailVerified:
+		return "", fmt.Errorf("%w: the token has no verified e-mail address", ErrRefused)
+	}
+	return got.Email, nil
+}
+
+// read returns the claims of the headers' token: issued by Google, neither expired nor from the future at now, give or take
+// 30 s, and as the options want it.
+func read(h http.Header, now time.Time, options ...jwt.ParserOption) (claims, error) {
+	token, err := bearer(h)
+	if err != nil {
+		return claims{}, err
+	}
+	var got claims
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, &got)
+	if err != nil || parsed.Method != jwt.SigningMethodRS256 {
+		return claims{}, errors.New("the bearer token is no identity token of Google")
+	}
+	options = append(options, jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway),
+		jwt.WithTimeFunc(func() time.Time { return now }))
+	if err := jwt.NewValidator(options...).Validate(got); err != nil {
+		return got, err
+	}
+	if !slices.Contains(issuers, got.Issuer) {
+		return got, errors.New("the token is not issued by Google")
+	}
+	return got, nil
 }
 
 // bearer returns the token that Cloud Run has checked.

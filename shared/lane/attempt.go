@@ -196,7 +196,7 @@ func (r *Runner) log(ctx context.Context, a Attempt, f slot.Finished, result tar
 	}
 	logging.FromContext(ctx).Log(ctx, level, "attempt ended",
 		logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
-		logging.Attempt, a.Grant.Attempt, logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
+		logging.Attempt, a.Grant.Attempt, "slip_ms", a.Grant.Slip.Milliseconds(), logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
 		"age_ms", r.Clock.Now().Sub(a.Request.Submitted).Milliseconds(),
 		"reason", result.Reason, "error", result.Err)
 }

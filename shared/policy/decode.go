@@ -18,7 +18,9 @@ func (d *decoder) document(v value) *Document {
 	}
 	o.done()
 	d.checkLanes(doc)
-	d.notBuilt(doc)
+	if doc.Callers != nil && len(doc.Callers) == 0 {
+		d.fault("callers", "is empty, so nobody could call: name callers, or leave it out to let everybody")
+	}
 	return doc
 }
 

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Document is a whole configuration, checked and with defaults filled in. It
 // does not change after [Parse] and is safe for concurrent use.
@@ -13,6 +16,21 @@ type Document struct {
 	Origins map[string]*Origin
 	// Callers says who may do what; nil means that everybody may do all.
 	Callers []*Caller
+}
+
+// Allows reports whether the callers policy lets the caller of that e-mail address take the action. key is the lane's; where
+// the call is about no lane, any is "".
+func (d *Document) Allows(email string, action Action, key string) bool {
+	if d.Callers == nil {
+		return true
+	}
+	for _, c := range d.Callers {
+		keyed := key == "" || slices.ContainsFunc(c.Keys, func(glob string) bool { return match(glob, key) })
+		if keyed && match(c.Match, email) && slices.Contains(c.Allow, action) {
+			return true
+		}
+	}
+	return false
 }
 
 // Lane returns the first lane policy whose pattern matches key, and false if

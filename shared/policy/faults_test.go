@@ -223,21 +223,9 @@ func TestForwardNever(t *testing.T) {
 	}
 }
 
-func TestNotBuilt(t *testing.T) {
+func TestFaultsOfRareFields(t *testing.T) {
 	t.Parallel()
-	t.Run("what nothing obeys yet is refused by name", func(t *testing.T) {
-		t.Parallel()
-		wantFaults(t, `
-targets: {t: {url: "http://x", max_concurrent: 5}}
-lanes: [{match: a, target: t, spacing: 1s}]
-callers: [{match: "*@x", keys: ["a*"], allow: [submit, fetch]}]
-`, []string{
-			"targets.t.max_concurrent: is not built yet: remove it",
-			"callers: rules for callers are not built yet: remove them",
-		})
-	})
-
-	t.Run("its other faults are reported with it", func(t *testing.T) {
+	t.Run("origins, callers and limits say what is wrong", func(t *testing.T) {
 		t.Parallel()
 		wantFaults(t, `
 targets: {t: {url: "http://x", max_concurrent: 0}}
@@ -255,13 +243,12 @@ callers: [{allow: [submit, fly]}]
 			`origins.q.max_bytes: "KiB" is not a size: want 1KiB to 1TiB, such as 64MiB`,
 			"callers[0].match: is required",
 			`callers[0].allow[1]: "fly" is not one of submit, read, operate, fetch`,
-			"callers: rules for callers are not built yet: remove them",
 		})
 	})
 
-	t.Run("an empty list of callers would shut everybody out, so it is refused too", func(t *testing.T) {
+	t.Run("an empty list of callers would shut everybody out", func(t *testing.T) {
 		t.Parallel()
-		wantFaults(t, shortest+"callers: []\n", []string{"callers: rules for callers are not built yet: remove them"})
+		wantFaults(t, shortest+"callers: []\n", []string{"callers: is empty, so nobody could call: name callers, or leave it out to let everybody"})
 	})
 }
 

@@ -1,0 +1,68 @@
+package ingest_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/problem"
+)
+
+func TestCallersPolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.doc.Callers = []*policy.Caller{
+		{Match: "shop@*", Keys: []string{"lane-shop*"}, Allow: []policy.Action{policy.Submit, policy.Read}},
+		{Match: "*@ops.example", Keys: []string{"*"}, Allow: []policy.Action{policy.Operate, policy.Read, policy.Fetch}},
+	}
+	c := b.config
+	c.Caller = func(h http.Header, _ time.Time) (string, error) {
+		if who := h.Get("Authorization"); who != "" {
+			return who, nil
+		}
+		return "", errors.New("no bearer token")
+	}
+	b.handler = ingest.New(c)
+	const id = "/requests/aaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for _, tt := range []struct {
+		who   string
+		may   []string
+		mayNo []string
+	}{
+		{"shop@a.example", []string{"POST lane-shop-1/requests", "GET lane-shop-1" + id, "GET lane-shop-1"},
+			[]string{"POST lane-other/requests", "GET lane-other", "DELETE lane-shop-1" + id, "POST lane-shop-1/pause"}},
+		{"ann@ops.example", []string{"POST lane-shop-1/pause", "POST lane-shop-1/resume", "DELETE lane-shop-1" + id, "GET lane-other"},
+			[]string{"POST lane-shop-1/requests"}},
+		{"eve@a.example", nil, []string{"GET lane-shop-1", "POST lane-shop-1/requests", "POST lane-shop-1/purge"}},
+		{"", nil, []string{"GET lane-shop-1"}},
+	} {
+		ask := func(call string) int {
+			method, path, _ := strings.Cut(call, " ")
+			w := b.call(method, "/v1/lanes/"+path, "", header{"Authorization", tt.who})
+			if w.Code == http.StatusForbidden {
+				wantProblem(t, w, http.StatusForbidden, problem.Forbidden)
+			}
+			return w.Code
+		}
+		for _, call := range tt.may {
+			if code := ask(call); code == http.StatusForbidden {
+				t.Errorf("%s may not %s", tt.who, call)
+			}
+		}
+		for _, call := range tt.mayNo {
+			if code := ask(call); code != http.StatusForbidden {
+				t.Errorf("%q may %s: %d, want 403", tt.who, call, code)
+			}
+		}
+	}
+	for call, want := range map[string]int{"POST /v1/targets/work/pause": 403, "GET /v1/fetch/shop/x": 403, "GET /v1/health": 200, "GET /v1/nothing": 404} {
+		method, path, _ := strings.Cut(call, " ")
+		if w := b.call(method, path, "", header{"Authorization", "shop@a.example"}); w.Code != want {
+			t.Errorf("%s: %d, want %d", call, w.Code, want)
+		}
+	}
+}
