@@ -2,6 +2,7 @@
 //
 //	go run ./emulator              serves until interrupted
 //	go run ./emulator walkthrough  submits a thousand requests under one key and checks every promise
+//	go run ./emulator compare      sets Seriatim beside a queue per key, a lock and the article's slots
 package main
 
 import (
@@ -33,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 		case "walkthrough":
 			return walk(ctx, args[1:])
 		case "compare":
-			return errors.New("compare is not built yet")
+			return runCompare(args[1:])
 		}
 	}
 	return serve(ctx, args)

@@ -67,11 +67,23 @@ func loopback(addr string) string {
 	return addr
 }
 
+// usage is what -h says before the flags of serving.
+const usage = `Usage:
+  emulator [flags]              serve until interrupted
+  emulator walkthrough [flags]  submit a thousand requests under one key and check every promise
+  emulator compare [flags]      set Seriatim beside a queue per key, a lock and the article's slots
+A command's own flags: emulator COMMAND -h. Flags of serving:
+`
+
 func serve(ctx context.Context, args []string) error {
 	var f emulatorFlags
 	set := flag.NewFlagSet("emulator", flag.ContinueOnError)
 	f.define(set, "127.0.0.1:8080", "127.0.0.1:8123")
 	tasksOnly := set.Bool("tasks-only", false, "serve just the Cloud Tasks API")
+	set.Usage = func() {
+		fmt.Fprint(set.Output(), usage)
+		set.PrintDefaults()
+	}
 	if err := parse(set, args); err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (c *client) send(about string) bool {
 		if !whole || w.strike("client answer lost", about, w.faults().ClientLost) {
 			return false
 		}
-		w.Watch(c.index, Answered)
+		w.Watch(c.index, Answered, time.Since(w.start))
 		return out.status < 429
 	case <-wait.C:
 		return false

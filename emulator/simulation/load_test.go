@@ -21,7 +21,7 @@ func TestALoadCanBeGiven(t *testing.T) {
 	}
 	var mu sync.Mutex
 	seen := map[simulation.Moment][]int{}
-	s.Watch = func(i int, m simulation.Moment) {
+	s.Watch = func(i int, m simulation.Moment, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[m] = append(seen[m], i)

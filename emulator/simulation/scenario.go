@@ -63,9 +63,9 @@ type Scenario struct {
 	Requests, Lanes int
 	Gap             Span
 	// Load, when set, is what is submitted, in place of Requests, Lanes, Gap, Handler and Mean. Watch, when set, is told what becomes
-	// of submission i, at that instant of virtual time; it is called from many goroutines.
+	// of submission i, and when after the start of the run; it is called from many goroutines.
 	Load  []Submission
-	Watch func(i int, m Moment)
+	Watch func(i int, m Moment, at time.Duration)
 	// Async has every request go through the queue.
 	Async bool
 	// Keyed is the share of clients with an idempotency key.

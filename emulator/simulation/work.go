@@ -31,7 +31,7 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 		takes = w.Load[i].Takes
 	}
 	w.oracle.ran(t.in, req, takes)
-	w.Watch(i, Started)
+	w.Watch(i, Started, time.Since(w.start))
 	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {
 		t.in.alive(about)
 		reason := target.ReasonCanceled
@@ -40,7 +40,7 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 		}
 		return target.Result{Outcome: target.Retry, Reason: reason, Counts: true, Err: err}
 	}
-	w.Watch(i, Ended)
+	w.Watch(i, Ended, time.Since(w.start))
 	t.in.trouble("after call " + about)
 	switch {
 	case w.strike("target retry", about, f.TargetRetry):

@@ -87,7 +87,7 @@ func newWorld(s Scenario) *World {
 		s.Requests = len(s.Load)
 	}
 	if s.Watch == nil {
-		s.Watch = func(int, Moment) {}
+		s.Watch = func(int, Moment, time.Duration) {}
 	}
 	w := &World{
 		Scenario: s, dice: newDice(s.Seed), defects: map[Defect]bool{}, start: time.Now(), counts: map[string]int{}, interval: s.Guess,

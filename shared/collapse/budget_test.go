@@ -14,7 +14,7 @@ import (
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
 
-// model is what the scripts must do with one variant of a read, in plain Go.
+// model is what the scripts must do with one key, in plain Go.
 type model struct {
 	leader     string // who may settle; "" when nobody
 	leaseEnd   time.Time
@@ -31,21 +31,18 @@ func TestScripts_anySequence(t *testing.T) {
 	c := newClocked(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		c.FlushAll()
-		models := map[Key]*model{}
+		models := map[string]*model{}
 		serial := 0
 
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			key := Key{
-				Origin: "shop", Read: rapid.SampledFrom([]string{"/a", "/b"}).Draw(rt, "read"),
-				Variant: rapid.SampledFrom([]string{"", "de", "fr"}).Draw(rt, "variant"),
-			}
-			m := models[key]
+			read := rapid.SampledFrom([]string{"/a", "/b", "/c", "/d", "/e"}).Draw(rt, "read")
+			m := models[read]
 			if m == nil {
 				m = &model{}
-				models[key] = m
+				models[read] = m
 			}
 			i := newInstance(c.rdb, m.leader)
-			i.key, i.p.Lease, i.p.MaxBytes = key, lease, maxBytes
+			i.key.Read, i.p.Lease, i.p.MaxBytes = read, lease, maxBytes
 			size := rapid.SampledFrom([]int{0, 10, 900, 5000}).Draw(rt, "size")
 
 			switch rapid.SampledFrom([]string{"join", "join", "settle", "fail", "pass", "renew", "invalidate", "wait"}).Draw(rt, "call") {
@@ -89,11 +86,7 @@ func TestScripts_anySequence(t *testing.T) {
 				}
 			case "invalidate":
 				i.forget(rt)
-				for other, m := range models {
-					if other.Read == key.Read {
-						*m = model{}
-					}
-				}
+				*m = model{}
 			case "wait":
 				c.pass(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "ms")) * time.Millisecond)
 			}
@@ -121,16 +114,9 @@ func audit(tb tester, c *clocked, maxBytes int) {
 		return n
 	}
 	there := 0
-	epochs := map[string]bool{}
 	for _, key := range c.Keys() {
-		if key != budget && c.Type(key) == "hash" {
+		if key != budget {
 			there += 1024 + len(c.HGet(key, "value")) + len(c.HGet(key, "note"))
-			epochs[c.HGet(key, "epoch")] = true
-		}
-	}
-	for _, key := range c.Keys() {
-		if c.Type(key) == "string" && !epochs[c.string(tb, key)] {
-			tb.Fatalf("%s outlives its entries: nobody pays for it", key)
 		}
 	}
 	charged := 0
@@ -221,9 +207,7 @@ func TestBudget_realMemory(t *testing.T) {
 		i.key.Read, i.p.Stamp = fmt.Sprint(size), "1796119200007:123456"
 		expect(t, "join", i.join(t, 0), "LEAD")
 		i.settle(t, settlement{kind: kindValue, body: make([]byte, size), times: Times{Fresh: time.Minute, IfError: time.Hour}})
-		for _, key := range []string{i.key.entry(), i.key.epoch()} {
-			sizes[size] += rdb.MemoryUsage(t.Context(), key, 0).Val()
-		}
+		sizes[size] = rdb.MemoryUsage(t.Context(), i.key.entry(), 0).Val()
 	}
 	for _, size := range slices.Sorted(maps.Keys(sizes)) {
 		charged := int64(size + 1024)
@@ -243,7 +227,7 @@ func TestBudget_frees(t *testing.T) {
 			c := newClocked(t)
 			store := func(read string) string {
 				i := newInstance(c.rdb, read)
-				i.key.Read, i.p.MaxBytes, i.p.Lease = read, 5000, time.Second
+				i.key.Read, i.p.MaxBytes = read, 5000
 				if v := i.join(t, 0); v.kind != verdictLead {
 					return v.String()
 				}
