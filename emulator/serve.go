@@ -137,6 +137,7 @@ func announce(s *stack.Stack, builtIn bool) {
 	fmt.Printf("ingest         %s/v1/\n", s.URL)
 	fmt.Printf("executor       %s/executor\n", s.URL)
 	fmt.Printf("sample target  %s/sample\n", s.URL)
+	fmt.Printf("console        %s/console/\n", s.URL)
 	fmt.Printf("stats, faults  %s/console/api/stats, %s/console/api/faults\n", s.URL, s.URL)
 	fmt.Printf("Cloud Tasks    %s  (queue %s)\n", s.TasksAddr, stack.Queue)
 	if builtIn {

@@ -15,7 +15,7 @@ import (
 
 func (s *Stack) routes() http.Handler {
 	mux := http.NewServeMux()
-	back := s.instances(func(p *bundle.Parts) http.Handler { return executor.Wire(p, s.counts.observe) })
+	back := s.instances(func(p *bundle.Parts) http.Handler { return s.Journal.Executor(executor.Wire(p, s.counts.observe)) })
 	mux.Handle("/executor", back)
 	mux.Handle("/executor/sweep", http.StripPrefix("/executor", back))
 	mux.Handle("/sample", s.Sample)
@@ -24,7 +24,8 @@ func (s *Stack) routes() http.Handler {
 		_ = json.NewEncoder(w).Encode(s.Stats())
 	})
 	mux.Handle("/console/api/faults", s.Tasks.FaultsHandler())
-	front := s.instances(func(p *bundle.Parts) http.Handler { return ingest.Wire(p) })
+	mux.Handle("/console/", s.Journal.Handler())
+	front := s.instances(func(p *bundle.Parts) http.Handler { return s.Journal.Ingest(ingest.Wire(p)) })
 	return local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Not through the mux: it cleans paths, and a key may hold dots and slashes.
 		if len(r.URL.Path) >= 4 && r.URL.Path[:4] == "/v1/" {

@@ -16,6 +16,7 @@ import (
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
+	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/shared/bundle"
 	"github.com/seriatim/seriatim/shared/target"
@@ -58,6 +59,8 @@ type Stack struct {
 	Tasks *cloudtasks.Server
 	// Parts are those of the instances.
 	Parts []*bundle.Parts
+	// Journal is told of every transition of every lane.
+	Journal *console.Journal
 
 	options  Options
 	counts   counts
@@ -77,7 +80,7 @@ func DefaultConfig(base string) string {
 
 // Start runs a Stack until Close. In the configuration, {env: SAMPLE_URL} is the sample target's URL.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, Sample: &sample.Target{}, stop: make(chan struct{})}
+	s := &Stack{options: o, Sample: &sample.Target{}, Journal: &console.Journal{}, stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -163,7 +166,7 @@ func (s *Stack) open(ctx context.Context) error {
 			return err
 		}
 		p.Redis.AddHook(&s.counts)
-		p.Runner.Slots = s.counts.finishes(p.Slots)
+		p.Runner.Slots = s.Journal.Runs(p.Slots)
 		s.Parts = append(s.Parts, p)
 	}
 	return nil

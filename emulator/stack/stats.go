@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/functions/executor"
-	"github.com/seriatim/seriatim/shared/lane"
-	"github.com/seriatim/seriatim/shared/slot"
 )
 
 // Stats are the counts since the start, as GET /console/api/stats answers them.
@@ -43,13 +42,13 @@ func (s *Stack) Stats() Stats {
 	return Stats{
 		TasksCreated: tasks.Created, TasksWaiting: tasks.Waiting, Dispatches: tasks.Dispatches, Snoozes: c.snoozes.Load(),
 		Drives: c.drives.Load(), RedisCommands: c.commands.Load(),
-		Requests: RequestCounts{Accepted: accepted, Done: c.done.Load(), Dead: c.dead.Load()},
+		Requests: RequestCounts{Accepted: accepted, Done: s.Journal.Count(console.Done), Dead: s.Journal.Count(console.Dead)},
 	}
 }
 
 // counts is what the instances of a Stack report to. It is a hook of their Redis clients.
 type counts struct {
-	commands, snoozes, drives, done, dead atomic.Int64
+	commands, snoozes, drives atomic.Int64
 
 	mu       sync.Mutex
 	accepted map[string]struct{}
@@ -97,25 +96,4 @@ func (c *counts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 		c.commands.Add(int64(len(cmds)))
 		return next(ctx, cmds)
 	}
-}
-
-// finishes counts the ends of requests on their way to the scripts.
-func (c *counts) finishes(s lane.Slots) lane.Slots { return finishCounter{s, c} }
-
-type finishCounter struct {
-	lane.Slots
-	counts *counts
-}
-
-func (f finishCounter) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
-	ended, err := f.Slots.Finish(ctx, l, req)
-	if err == nil && ended.Verdict == slot.OK {
-		switch ended.Outcome {
-		case slot.Accept:
-			f.counts.done.Add(1)
-		case slot.GiveUp:
-			f.counts.dead.Add(1)
-		}
-	}
-	return ended, err
 }

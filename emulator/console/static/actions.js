@@ -1,0 +1,36 @@
+// What the buttons do, each one call of the public API. What destroys asks first.
+
+import { call, lanePath } from './api.js';
+import { ask } from './ask.js';
+
+const requestPath = (key, id) => `${lanePath(key)}/requests/${encodeURIComponent(id)}`;
+
+/** Makes a call after the question, where there is one; answers whether it was made. */
+async function act(path, { method = 'POST', question, body } = {}) {
+  if (question && !(await ask(...question))) return false;
+  await call(method, path, body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
+  return true;
+}
+
+export const pause = (key) => act(`${lanePath(key)}/pause`);
+export const resume = (key) => act(`${lanePath(key)}/resume`);
+
+export const purge = (key) => act(`${lanePath(key)}/purge`, {
+  question: ['Purge the lane?', `Every request that waits in ${key} is cancelled. What runs goes on to its end.`, 'Purge'],
+});
+
+export const cancel = (key, id) => act(requestPath(key, id), {
+  method: 'DELETE', question: ['Cancel the request?', `Request ${id} of ${key} will not run.`, 'Cancel the request'],
+});
+
+export const skip = (key, id) => act(`${requestPath(key, id)}/skip`, {
+  question: ['Skip the head?', `Request ${id} of ${key} is given up, and the lane goes on with the next.`, 'Skip'],
+});
+
+export const resolve = (key, id, as) => act(`${requestPath(key, id)}/resolve`, {
+  body: { as }, question: as === 'retry' ? undefined : [`Settle as ${as}?`, `Nobody knows whether request ${id} had its effect. It is recorded as ${as} for good.`, `Settle as ${as}`],
+});
+
+export const redrive = (key, id) => act(`${lanePath(key)}/dead-letters/${encodeURIComponent(id)}/redrive`);
+
+export const redriveAll = (key) => act(`${lanePath(key)}/dead-letters/redrive`);

@@ -1,0 +1,94 @@
+// The page of one lane: its state and why, as the API tells them, and the buttons that steer it.
+
+import * as actions from './actions.js';
+import { lanePath, read } from './api.js';
+import { button, byID, facts, make } from './dom.js';
+import { clock, count, span } from './format.js';
+import { Lists } from './lists.js';
+
+/** How often the state is read without news: what depends on the clock alone changes too. */
+const EVERY = 5000;
+const SOONEST = 400; // between two reads, however much happens
+
+export class LanePage {
+  /** run does what a button asks, and shows what the API says against it. */
+  constructor(run) {
+    this.key = undefined;
+    this.lists = new Lists(run);
+    this.read = 0; // when the state was read last
+    this.busy = false;
+    const steer = (text, work, properties) => button(text, () => run(() => work(this.key)), properties);
+    this.pause = steer('Pause', actions.pause);
+    this.resume = steer('Resume', actions.resume);
+    byID('lane-actions').append(this.pause, this.resume, steer('Purge', actions.purge, { className: 'danger' }),
+      steer('Redrive all dead letters', actions.redriveAll));
+  }
+
+  /** Shows the lane, or none. */
+  show(key) {
+    this.key = key;
+    for (const id of ['lane', 'lists']) byID(id).hidden = key === undefined;
+    document.body.classList.toggle('one-lane', key !== undefined);
+    document.title = key === undefined ? 'Seriatim console' : `${key} - Seriatim console`;
+    if (key === undefined) return;
+    byID('lane-title').textContent = key;
+    byID('why').replaceChildren();
+    byID('lane-state').replaceChildren();
+    this.lists.clear();
+    byID('lane-title').focus();
+    this.refresh();
+  }
+
+  /** Reads the state when that is due: news says that something has happened. */
+  tick(news) {
+    this.stale ||= news;
+    if (this.key === undefined || this.busy || document.hidden) return;
+    const age = Date.now() - this.read;
+    if (age > EVERY || (this.stale && age > SOONEST)) this.refresh();
+  }
+
+  async refresh() {
+    const key = this.key;
+    if (key === undefined) return;
+    this.busy = true;
+    this.stale = false;
+    this.read = Date.now();
+    try {
+      const state = await read('GET', lanePath(key));
+      if (key === this.key) this.render(state);
+      await this.lists.refresh(key, state, () => key === this.key);
+    } catch (error) {
+      if (key === this.key) this.renderWhy({ reason: 'unknown', detail: error.message });
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  render(s) {
+    const when = (text) => (text ? clock(Date.parse(text)) : '-');
+    facts(byID('lane-state'), [
+      ['Depth', count(s.depth)],
+      ['Head', s.head ? String(s.head) : '-'],
+      ['Running', s.running.length ? s.running.map((r) => r.ticket).join(', ') : '-'],
+      ['Next start', when(s.next_start)],
+      ['ETA of the last', when(s.eta)],
+      ['Learned interval', s.interval_ms ? span(s.interval_ms) : '-'],
+      ['Policy', `${s.policy.name}: spacing ${span(s.policy.spacing_ms)}, burst ${s.policy.burst}, concurrency ${s.policy.concurrency}`],
+    ]);
+    this.pause.disabled = s.paused;
+    this.resume.disabled = !s.paused;
+    this.renderWhy(s.why);
+  }
+
+  /** Says what the head waits for. Only a change is written: it is read out. */
+  renderWhy(why) {
+    const text = JSON.stringify(why);
+    if (byID('why').dataset.shown === text && byID('why').firstChild) return;
+    byID('why').dataset.shown = text;
+    const until = why.until ? ` Until ${clock(Date.parse(why.until))}.` : '';
+    const ticket = why.ticket ? ` Ticket ${why.ticket}.` : '';
+    const parts = [make('p', {}, make('strong', { 'data-reason': why.reason }, why.reason), ` ${why.detail}${ticket}${until}`)];
+    if (why.clear) parts.push(make('p', { className: 'note' }, 'This call would clear it: ', make('code', {}, why.clear)));
+    byID('why').replaceChildren(...parts);
+  }
+}

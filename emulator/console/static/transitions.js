@@ -1,0 +1,32 @@
+// The table of what happened: the timeline in words.
+
+import { byID, make } from './dom.js';
+import { clock, shortTicket, span } from './format.js';
+
+const SHOWN = 100;
+
+const words = {
+  reserved: (e) => `took its place, slot ${clock(e.slot)}`,
+  granted: (e) => `started, attempt ${e.attempt}${e.driven ? ', driven from another’s delivery' : ''}`,
+  done: (e) => `done, attempt ${e.attempt}`,
+  retried: (e) => `attempt ${e.attempt} failed (${e.reason}), again from ${clock(e.slot)}`,
+  dead: (e) => `dead after attempt ${e.attempt} (${e.reason})`,
+  snoozed: (e) => `snoozed until ${clock(e.slot)}${e.reason ? ` (${e.reason})` : ''}`,
+  late: (e) => `delivered ${span(e.late_ms)} late`,
+  voided: () => 'voided: it has no task',
+  lost: (e) => `attempt ${e.attempt} ended without its lease`,
+  cancelled: () => 'cancelled',
+  paused: () => 'lane paused',
+  resumed: () => 'lane resumed',
+  purged: () => 'all that waited was cancelled',
+};
+
+/** Shows the newest of a list of events. */
+export function showTransitions(events) {
+  if (byID('hold').checked) return;
+  byID('transitions').replaceChildren(...events.slice(-SHOWN).reverse().map((e) => make('tr', { 'data-kind': e.kind },
+    make('td', {}, clock(e.at)),
+    make('td', { className: 'of-lane' }, make('a', { href: `#lane=${encodeURIComponent(e.key)}` }, e.key)),
+    make('td', {}, e.ticket ? make('abbr', { title: String(e.ticket) }, shortTicket(e.ticket)) : ''),
+    make('td', {}, (words[e.kind] ?? (() => e.kind))(e)))));
+}
