@@ -8,7 +8,7 @@ import (
 // Kind says what happened to a ticket or a lane.
 type Kind string
 
-// Kinds. The first ten are about one ticket; the others about a whole lane.
+// Kinds. The last three are about a whole lane, the others about one ticket.
 const (
 	// Reserved: it took its place; Event.Slot is the slot told to the client.
 	Reserved Kind = "reserved"
@@ -20,6 +20,8 @@ const (
 	Retried Kind = "retried"
 	// Dead: it was given up.
 	Dead Kind = "dead"
+	// Parked: it was given up on, and its lane stands on it.
+	Parked Kind = "parked"
 	// Snoozed: its task came too early, and Event.Slot is when the next one is due.
 	Snoozed Kind = "snoozed"
 	// Late: its task was delivered Event.LateMS after its schedule.

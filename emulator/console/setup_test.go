@@ -31,10 +31,12 @@ func document(base string) string {
   sample: {url: %[1]q}
   slow: {url: "%[1]s?delay=20ms"}
   failing: {url: "%[1]s?status=400"}
+  busy: {url: "%[1]s?status=500"}
 lanes:
   - {match: "fast-*", target: sample, spacing: 0s}
   - {match: "slow-*", target: slow, spacing: 1h}
   - {match: "failing-*", target: failing, spacing: 0s}
+  - {match: "retried-*", target: busy, spacing: 0s}
   - {match: "*", target: sample, spacing: 20ms}
 `, base+"/sample")
 }
@@ -52,15 +54,7 @@ type page struct {
 // setup starts an emulator, and opens its console in a browser of a width and height.
 func setup(t *testing.T, width, height int64, path string) *page {
 	t.Helper()
-	s, err := stack.Start(t.Context(), stack.Options{Config: document})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := start(t)
 	p := &page{Stack: s, ctx: browser(t)}
 	if err := chromedp.Listen(p.ctx, p.notice); err != nil {
 		t.Fatal(err)

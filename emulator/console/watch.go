@@ -52,6 +52,8 @@ func (s runs) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (
 		e.Kind = Done
 	case ended.Outcome == slot.GiveUp:
 		e.Kind = Dead
+	case ended.Outcome == slot.Parked:
+		e.Kind = Parked
 	default:
 		e.Kind, e.Slot = Retried, ended.At
 	}

@@ -27,7 +27,8 @@ export class Detail {
     const buttons = [make('a', { href: `#lane=${encodeURIComponent(t.lane.key)}` }, 'Open the lane')];
     const add = (name, work, properties) => buttons.push(button(name, () => this.run(() => work(t.lane.key, t.id)), properties));
     if (t.state === 'waiting') add('Cancel the request', actions.cancel, { className: 'danger' });
-    if (t.state === 'dead') add('Redrive', actions.redrive);
+    if (t.state === 'parked') add('Skip', actions.skip, { className: 'danger' });
+    if (t.state === 'dead' || t.state === 'parked') add('Redrive', actions.redrive);
     box.replaceChildren(...buttons);
   }
 }

@@ -1,11 +1,11 @@
 // How the states look: each has a colour, a pattern of its own and a sign of its own, so that no colour is needed to tell them.
 
-const names = ['waiting', 'running', 'done', 'driven', 'retried', 'dead', 'lost', 'late', 'snoozed', 'cancelled', 'voided'];
+const names = ['waiting', 'running', 'done', 'driven', 'retried', 'dead', 'parked', 'lost', 'late', 'snoozed', 'cancelled', 'voided'];
 
 /** What the legend says. */
 export const LEGEND = {
   waiting: 'waiting, at its slot', running: 'running', done: 'done', driven: 'driven: run from another’s delivery',
-  retried: 'run failed, retried', dead: 'dead', lost: 'run without its lease', late: 'delivered late', snoozed: 'snoozed',
+  retried: 'run failed, retried', dead: 'dead', parked: 'parked: its lane stands', lost: 'run without its lease', late: 'delivered late', snoozed: 'snoozed',
   cancelled: 'cancelled', voided: 'voided',
 };
 
@@ -104,6 +104,7 @@ const signs = {
   driven: filled(polygon([-3, -4], [4, 0], [-3, 4])),
   retried: strokes([-4, 0, 4, 0], [0, -4, 0, 4]),
   dead: strokes([-3.5, -3.5, 3.5, 3.5], [-3.5, 3.5, 3.5, -3.5]),
+  parked: strokes([-2.5, -4, -2.5, 4], [2.5, -4, 2.5, 4]),
   lost: outlined(polygon([0, -4], [4, 3.5], [-4, 3.5])),
   late: filled(polygon([-4, -3.5], [4, -3.5], [0, 4])),
   snoozed: outlined(circle),

@@ -179,6 +179,13 @@ const applyToTicket = {
   },
   done(lane, t, e, model) { end(lane, t, e, model, 'done'); },
   dead(lane, t, e, model) { end(lane, t, e, model, 'dead'); },
+  parked(lane, t, e) {
+    endRun(lane, t, e, 'dead');
+    t.slot = e.at;
+    t.reason = e.reason || '';
+    wait(lane, t);
+    t.state = 'parked';
+  },
   retried(lane, t, e) {
     endRun(lane, t, e, 'retried');
     t.slot = e.slot || e.at;

@@ -105,7 +105,7 @@ class Row {
       const x = this.scale.x(Math.max(t.slot, this.scale.start + 4 / this.scale.perMS));
       if (x > this.scale.width + 4 || (x < before + 8 && x > before - 8)) continue;
       before = x;
-      drawSign(this.c, this.palette, 'waiting', x, this.y + BARS + BAR / 2);
+      drawSign(this.c, this.palette, t.state, x, this.y + BARS + BAR / 2);
       this.drawn++;
     }
   }

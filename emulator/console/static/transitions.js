@@ -11,6 +11,7 @@ const words = {
   done: (e) => `done, attempt ${e.attempt}`,
   retried: (e) => `attempt ${e.attempt} failed (${e.reason}), again from ${clock(e.slot)}`,
   dead: (e) => `dead after attempt ${e.attempt} (${e.reason})`,
+  parked: (e) => `parked after attempt ${e.attempt} (${e.reason}): the lane stands`,
   snoozed: (e) => `snoozed until ${clock(e.slot)}${e.reason ? ` (${e.reason})` : ''}`,
   late: (e) => `delivered ${span(e.late_ms)} late`,
   voided: () => 'voided: it has no task',
