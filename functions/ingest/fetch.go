@@ -47,7 +47,8 @@ func (c *call) fetch() error {
 	return r.deliver(result)
 }
 
-// forget invalidates what the same call with GET would be answered from.
+// forget invalidates the URL that the same call with GET would read: as in RFC 9111, 4.4, in all variants, by vary header and by
+// credential. Who may delete may not know the others' headers.
 func (c *call) forget() error {
 	r, err := c.reading()
 	if err != nil {

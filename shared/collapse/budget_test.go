@@ -4,136 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
-
-// model is what the scripts must do with one key, in plain Go.
-type model struct {
-	leader     string // who may settle; "" when nobody
-	leaseEnd   time.Time
-	value      string // last accepted value since the last invalidation
-	freshUntil time.Time
-}
-
-// Any sequence of calls, in any order, by any instance, keeps the promises:
-// the account covers what is there, everything expires, one leader, and no
-// value but the last accepted one.
-func TestScripts_anySequence(t *testing.T) {
-	t.Parallel()
-	const maxBytes, lease, fresh = 6000, time.Second, 5 * time.Second
-	c := newClocked(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		c.FlushAll()
-		models := map[string]*model{}
-		serial := 0
-
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			read := rapid.SampledFrom([]string{"/a", "/b", "/c", "/d", "/e"}).Draw(rt, "read")
-			m := models[read]
-			if m == nil {
-				m = &model{}
-				models[read] = m
-			}
-			i := newInstance(c.rdb, m.leader)
-			i.key.Read, i.p.Lease, i.p.MaxBytes = read, lease, maxBytes
-			size := rapid.SampledFrom([]int{0, 10, 900, 5000}).Draw(rt, "size")
-
-			switch rapid.SampledFrom([]string{"join", "join", "settle", "fail", "pass", "renew", "invalidate", "wait"}).Draw(rt, "call") {
-			case "join":
-				serial++
-				i.nonce = fmt.Sprint("leader ", serial)
-				switch v := i.join(rt, 0); v.kind {
-				case verdictHit:
-					if string(v.text) != m.value || !c.now.Before(m.freshUntil) {
-						rt.Fatalf("HIT %.20q, want %.20q, fresh until %v, now %v", v.text, m.value, m.freshUntil, c.now)
-					}
-				case verdictLead:
-					if m.leader != "" && c.now.Before(m.leaseEnd) {
-						rt.Fatalf("%s leads beside %s", i.nonce, m.leader)
-					}
-					m.leader, m.leaseEnd = i.nonce, c.now.Add(lease)
-				case verdictWait:
-					if m.leader == "" || !c.now.Before(m.leaseEnd) {
-						rt.Fatalf("WAIT for nobody")
-					}
-				}
-			case "settle":
-				value := strconv.Itoa(serial) + string(make([]byte, size))
-				answer := i.settle(rt, settlement{kind: kindValue, body: []byte(value), times: Times{Fresh: fresh, IfError: time.Minute}})
-				if answer == "OK" {
-					if m.leader == "" {
-						rt.Fatal("a fill of nobody's was accepted")
-					}
-					m.value, m.freshUntil = value, c.now.Add(fresh)
-				}
-				m.leader = ""
-			case "fail":
-				i.settle(rt, settlement{kind: kindFailed, body: make([]byte, size), mark: time.Second})
-				m.leader = ""
-			case "pass":
-				i.settle(rt, settlement{kind: kindPass, mark: time.Second})
-				m.leader = ""
-			case "renew":
-				if i.renew(rt.Context(), i.key, i.p, i.nonce) {
-					m.leaseEnd = c.now.Add(lease)
-				}
-			case "invalidate":
-				i.forget(rt)
-				*m = model{}
-			case "wait":
-				c.pass(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "ms")) * time.Millisecond)
-			}
-			audit(rt, c, maxBytes)
-		}
-
-		// Nothing is left once all lives are over, and an eighth more.
-		c.pass(2 * time.Minute)
-		if keys := c.Keys(); len(keys) > 0 {
-			rt.Fatalf("left over: %v", keys)
-		}
-	})
-}
-
-// audit compares the account with what is there.
-func audit(tb tester, c *clocked, maxBytes int) {
-	tb.Helper()
-	c.dump(tb) // fails when something has no expiry
-	budget := Key{Origin: "shop"}.budget()
-	number := func(key, field string) int {
-		n, err := strconv.Atoi(c.HGet(key, field))
-		if err != nil && c.HGet(key, field) != "" {
-			tb.Fatalf("%s of %s is no integer: %q", field, key, c.HGet(key, field))
-		}
-		return n
-	}
-	there := 0
-	for _, key := range c.Keys() {
-		if key != budget {
-			there += 1024 + len(c.HGet(key, "value")) + len(c.HGet(key, "note"))
-		}
-	}
-	charged := 0
-	if c.Exists(budget) {
-		fields, _ := c.HKeys(budget)
-		for _, f := range fields {
-			if _, err := strconv.Atoi(f); err == nil {
-				if charged += number(budget, f); number(budget, f) < 0 {
-					tb.Fatalf("bucket %s holds %d", f, number(budget, f))
-				}
-			}
-		}
-	}
-	if total := number(budget, "total"); total != charged || total < there || total > maxBytes {
-		tb.Fatalf("total %d, in buckets %d, there %d, allowed %d", total, charged, there, maxBytes)
-	}
-}
 
 // To show 10: distinct reads without end cost the origin's budget and nothing
 // else, on a Redis that has room for little more.
@@ -207,7 +84,9 @@ func TestBudget_realMemory(t *testing.T) {
 		i.key.Read, i.p.Stamp = fmt.Sprint(size), "1796119200007:123456"
 		expect(t, "join", i.join(t, 0), "LEAD")
 		i.settle(t, settlement{kind: kindValue, body: make([]byte, size), times: Times{Fresh: time.Minute, IfError: time.Hour}})
-		sizes[size] = rdb.MemoryUsage(t.Context(), i.key.entry(), 0).Val()
+		for _, key := range []string{i.key.entry(), i.key.epoch()} {
+			sizes[size] += rdb.MemoryUsage(t.Context(), key, 0).Val()
+		}
 	}
 	for _, size := range slices.Sorted(maps.Keys(sizes)) {
 		charged := int64(size + 1024)
@@ -227,7 +106,7 @@ func TestBudget_frees(t *testing.T) {
 			c := newClocked(t)
 			store := func(read string) string {
 				i := newInstance(c.rdb, read)
-				i.key.Read, i.p.MaxBytes = read, 5000
+				i.key.Read, i.p.MaxBytes, i.p.Lease = read, 5000, time.Second
 				if v := i.join(t, 0); v.kind != verdictLead {
 					return v.String()
 				}

@@ -45,6 +45,10 @@ func (c *clocked) dump(tb tester) []string {
 		if c.TTL(key) <= 0 {
 			tb.Fatalf("%s has no expiry", key)
 		}
+		if c.Type(key) == "string" {
+			lines = append(lines, fmt.Sprintf("%s=%s", key, c.string(tb, key)))
+			continue
+		}
 		fields, err := c.HKeys(key)
 		if err != nil {
 			tb.Fatal(err)
@@ -55,6 +59,15 @@ func (c *clocked) dump(tb tester) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+func (c *clocked) string(tb tester, key string) string {
+	tb.Helper()
+	text, err := c.Get(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
 }
 
 // instance runs single scripts, as an instance under the nonce does.

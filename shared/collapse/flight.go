@@ -181,7 +181,7 @@ func (f *flight) act(v verdict, nonce string, awaited bool) {
 func (f *flight) await(lease time.Duration) {
 	g := f.group
 	if f.watch == nil {
-		f.watch = g.waker.watch(f.id.key.entry())
+		f.watch = g.waker.watch(f.id.key.epoch(), f.id.key.entry())
 	}
 	pause := min(g.poll, max(lease, 5*time.Millisecond))
 	timer := time.NewTimer(pause + mathrand.N(pause))

@@ -105,13 +105,14 @@ func left(wait context.Context) error {
 	return ErrWait
 }
 
-// Invalidate forgets what is stored for key, under any stamp, and keeps every
-// fetch under way from being stored or given to callers who come after it has
-// returned. An error means that only this instance has done so.
+// Invalidate forgets what is stored for the read of key, in all its variants
+// and under any stamp, and keeps every fetch of it that is under way from being
+// stored or given to callers who come after it has returned. An error means
+// that only this instance has done so.
 func (g *Group) Invalidate(ctx context.Context, key Key) error {
 	g.mu.Lock()
 	for id, f := range g.flights {
-		if id.key == key {
+		if id.key.Origin == key.Origin && id.key.Read == key.Read {
 			f.dropped = true
 			delete(g.flights, id)
 		}

@@ -1,11 +1,12 @@
--- invalidate: forget the entry of a flight key, with the lease of a flight under way.
+-- invalidate: forget a read in all its variants, with the leases of flights under way.
 --
--- Reply: 1 when there was one, else 0
--- Invariant: what was being fetched cannot be stored any more: the lease is gone with its nonce. The freeing write comes
--- first, so that the script passes on a full Redis.
+-- Reply: 1 when there was something, else 0
+-- Invariant: what was being fetched cannot be stored any more: the lease is void with its epoch. The freeing write comes
+-- first, so that the script passes on a full Redis. The work is the same however many variants there are.
 -- Sent again: an entry made meanwhile is forgotten too.
 
-local found = redis.call('DEL', ENTRY)
+redis.call('DEL', ENTRY)
 refund()
-redis.call('PUBLISH', ENTRY, 'invalidate')
+local found = redis.call('DEL', EPOCH)
+redis.call('PUBLISH', EPOCH, '')
 return found

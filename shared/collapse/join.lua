@@ -45,7 +45,11 @@ if now < e.lease then
 end
 
 if e.charged == 0 and not room(OVERHEAD, max) then return { 'LOCAL', 'full' } end
-redis.call('HSET', ENTRY, 'owner', nonce, 'lease', int(now + lease), 'began', int(now), 'ostamp', stamp)
+if epoch == '' then
+  epoch = nonce .. clock[1] .. clock[2] -- with the time: a nonce that is sent again must not bring an old epoch back
+  redis.call('SET', EPOCH, epoch)
+end
+redis.call('HSET', ENTRY, 'epoch', epoch, 'owner', nonce, 'lease', int(now + lease), 'began', int(now), 'ostamp', stamp)
 refund()
 keep(math.max(e.charged, OVERHEAD), math.max(e.kept, now + 2 * lease))
 return lead()

@@ -44,6 +44,7 @@ type task struct {
 type round struct {
 	Origin  string // URL
 	Read    string
+	Start   time.Time // of all callers in all processes
 	Callers int
 }
 
@@ -93,6 +94,7 @@ func herd(r round, read reader) report {
 	fetch := func(ctx context.Context) (string, error) { return get(ctx, r.Origin) }
 	var mu sync.Mutex
 	var callers sync.WaitGroup
+	time.Sleep(time.Until(r.Start))
 	for i := range r.Callers {
 		callers.Go(func() {
 			began := time.Now()

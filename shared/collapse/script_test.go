@@ -14,21 +14,26 @@ import (
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	for _, k := range []Key{{"shop", "/a"}, {"a}b{c", "/a"}, {"é %", "}"}} {
+	for _, k := range []Key{{"shop", "/a", "en"}, {"a}b{c", "/a", ""}, {"é %", "}", "{"}} {
 		tag := func(name string) string {
 			_, rest, _ := strings.Cut(name, "{")
 			tag, _, _ := strings.Cut(rest, "}")
 			return tag
 		}
-		if a, b := tag(k.entry()), tag(k.budget()); a != b || a == "" {
-			t.Errorf("%+v: hash tags %q and %q of %s and %s", k, a, b, k.entry(), k.budget())
-		}
-		if len(k.Read) > 1 && strings.Contains(k.entry(), k.Read) {
-			t.Errorf("%s shows what is read", k.entry())
+		for _, name := range []string{k.entry(), k.epoch()} {
+			if a, b := tag(name), tag(k.budget()); a != b || a == "" {
+				t.Errorf("%+v: hash tags %q and %q of %s and %s", k, a, b, name, k.budget())
+			}
+			if len(k.Read) > 1 && strings.Contains(name, k.Read) {
+				t.Errorf("%s shows what is read", name)
+			}
 		}
 	}
-	if (Key{"a", "/"}).budget() == (Key{"b", "/"}).budget() {
+	if (Key{"a", "/", ""}).budget() == (Key{"b", "/", ""}).budget() {
 		t.Error("two origins share a budget")
+	}
+	if (Key{"a", "/", `b"c`}).entry() == (Key{"a", `/"b`, "c"}).entry() {
+		t.Error("two reads share an entry")
 	}
 }
 
@@ -129,6 +134,22 @@ func TestLease(t *testing.T) {
 	})
 }
 
+// A look-up whose reply was lost is sent again after the epoch that it began
+// was ended: what others stored in that epoch stays forgotten.
+func TestEpoch_isNotBroughtBack(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a, b := newInstance(c.rdb, "a"), newInstance(c.rdb, "b")
+	b.key.Variant = "de"
+	expect(t, "a begins the epoch", a.join(t, 0), "LEAD")
+	expect(t, "b", b.join(t, 0), "LEAD")
+	expect(t, "b's fill", b.fill(t, "old"), "OK")
+	c.pass(time.Millisecond)
+	a.forget(t)
+	expect(t, "a, sent again", a.join(t, 0), "LEAD")
+	expect(t, "reader of b's", b.join(t, 0), "LEAD")
+}
+
 func TestLease_oneSuccessor(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
@@ -155,91 +176,6 @@ func TestLease_oneSuccessor(t *testing.T) {
 			t.Errorf("verdicts (-want +got):\n%s", diff)
 		}
 	})
-}
-
-func TestTimes(t *testing.T) {
-	t.Parallel()
-	times := Times{Fresh: 10 * time.Second, WhileRevalidate: 20 * time.Second, IfError: 30 * time.Second, Keep: 40 * time.Second}
-	setup := func(t *testing.T, passed time.Duration) (c *clocked, a, b *instance) {
-		c = newClocked(t)
-		a, b = newInstance(c.rdb, "a"), newInstance(c.rdb, "b")
-		expect(t, "a", a.join(t, 0), "LEAD")
-		a.settle(t, settlement{kind: kindValue, body: []byte("v"), times: times, age: time.Second})
-		c.pass(passed)
-		return c, a, b
-	}
-
-	t.Run("fresh counts from before the fetch", func(t *testing.T) {
-		t.Parallel()
-		_, _, b := setup(t, 9*time.Second-time.Millisecond)
-		v := b.join(t, 0)
-		expect(t, "b", v, "HIT v")
-		if v.ttl() != time.Millisecond || v.age() != 10*time.Second-time.Millisecond {
-			t.Errorf("ttl %v, age %v", v.ttl(), v.age())
-		}
-	})
-	t.Run("the first stale reader leads, the others get the stale value", func(t *testing.T) {
-		t.Parallel()
-		_, a, b := setup(t, 9*time.Second)
-		v := b.join(t, 0)
-		expect(t, "b", v, "LEAD v")
-		if v.whileRevalidate() != 20*time.Second || v.ifError() != 30*time.Second {
-			t.Errorf("may be served %v, on failure %v", v.whileRevalidate(), v.ifError())
-		}
-		expect(t, "a", a.join(t, 0), "STALE v")
-	})
-	t.Run("past stale-while-revalidate the others wait", func(t *testing.T) {
-		t.Parallel()
-		_, a, b := setup(t, 29*time.Second)
-		expect(t, "b", b.join(t, 0), "LEAD v")
-		expect(t, "a", a.join(t, 0), "WAIT")
-	})
-	t.Run("a failure is hidden by the stale value, up to stale-if-error", func(t *testing.T) {
-		t.Parallel()
-		c, a, b := setup(t, 39*time.Second-time.Millisecond)
-		expect(t, "b", b.join(t, 0), "LEAD v")
-		b.settle(t, settlement{kind: kindError, body: []byte("refused"), mark: time.Second})
-		expect(t, "a", a.join(t, 0), "STALE v")
-		c.pass(time.Millisecond)
-		expect(t, "a a moment later", a.join(t, 0), "ERROR refused")
-		c.pass(999 * time.Millisecond)
-		expect(t, "a after the negative TTL", a.join(t, 0), "LEAD v")
-	})
-	t.Run("a value that is only kept is handed to the leader", func(t *testing.T) {
-		t.Parallel()
-		c, _, b := setup(t, 49*time.Second-time.Millisecond)
-		v := b.join(t, 0)
-		expect(t, "b", v, "LEAD v")
-		if v.whileRevalidate() != 0 || v.ifError() != 0 {
-			t.Errorf("may be served %v, on failure %v", v.whileRevalidate(), v.ifError())
-		}
-		b.settle(t, settlement{kind: kindNone})
-		c.pass(2001 * time.Millisecond)
-		expect(t, "b past all lives", b.join(t, 0), "LEAD")
-	})
-}
-
-func TestStamp(t *testing.T) {
-	t.Parallel()
-	c := newClocked(t)
-	before, after := newInstance(c.rdb, "before"), newInstance(c.rdb, "after")
-	before.p.Stamp, after.p.Stamp = "7", "8"
-
-	// While the fetch of one stamp is under way, the other fetches for itself.
-	expect(t, "first", before.join(t, 0), "LEAD")
-	expect(t, "other stamp", after.join(t, 0), "LOCAL stamp")
-	expect(t, "fill", before.fill(t, "old"), "OK")
-
-	// A value of another stamp is no answer, but one to revalidate.
-	v := after.join(t, 0)
-	expect(t, "other stamp", v, "LEAD old")
-	if v.whileRevalidate() != 0 || v.ifError() != 0 {
-		t.Error("a value of another stamp may be served")
-	}
-	expect(t, "the stamp that is still stored", before.join(t, 0), "HIT old")
-	expect(t, "fill", after.fill(t, "new"), "OK")
-	expect(t, "reader", after.join(t, 0), "HIT new")
-	expect(t, "reader of the old stamp", before.join(t, 0), "LEAD new")
 }
 
 // Every script, sent twice with the same arguments, leaves the same state and

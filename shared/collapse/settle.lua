@@ -52,5 +52,5 @@ else
   expiry = math.max(expiry, e.kept)
 end
 keep(size, expiry)
-redis.call('PUBLISH', ENTRY, kind)
+redis.call('PUBLISH', EPOCH, ENTRY)
 return verdict

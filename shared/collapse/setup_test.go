@@ -98,7 +98,7 @@ func (b *bundle) waiting(t *testing.T, n int) {
 // following blocks until n instances listen for the key.
 func (b *bundle) following(t *testing.T, rdb *redis.Client, n int64) {
 	t.Helper()
-	channel := b.key.entry()
+	channel := b.key.epoch()
 	eventually(t, fmt.Sprintf("%d instances listen", n), func() bool {
 		return rdb.PubSubNumSub(t.Context(), channel).Val()[channel] == n
 	})

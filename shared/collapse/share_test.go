@@ -150,33 +150,3 @@ func TestClose_givesTheLeaseBack(t *testing.T) {
 		a.origin.called(t, 2)
 	})
 }
-
-func TestInvalidate_duringFill(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-		a := setup(t, rdb)
-		b := beside(t, rdb, a.origin)
-		entered, release := a.origin.gated()
-		before := a.many(t, 1)
-		<-entered
-
-		// The other instance invalidates; a caller of the leader's instance
-		// joins the old flight, as it cannot know.
-		if err := b.Invalidate(t.Context(), b.key); err != nil {
-			t.Fatal(err)
-		}
-		after := a.many(t, 10)
-		a.waiting(t, 10)
-		release()
-
-		if r := before()[0]; string(r.Value) != "answer 1" || r.Stored || r.Detail != DetailLost {
-			t.Errorf("before: %+v, want the old answer, not stored", r)
-		}
-		for _, r := range append(after(), b.many(t, 10)()...) {
-			if r.err != nil || string(r.Value) != "answer 2" {
-				t.Errorf("after: %+v", r)
-			}
-		}
-		a.origin.called(t, 2)
-	})
-}

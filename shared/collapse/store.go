@@ -62,7 +62,7 @@ func (s *store) run(ctx context.Context, script *redis.Script, key Key, args ...
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
-	v, err := script.Run(ctx, s.rdb, []string{key.entry(), key.budget()}, args...).Result()
+	v, err := script.Run(ctx, s.rdb, []string{key.entry(), key.budget(), key.epoch()}, args...).Result()
 	var answered redis.Error // Redis said no: it is there
 	if err != nil && !errors.As(err, &answered) {
 		s.until.Store(int64(time.Since(s.since) + retreat))

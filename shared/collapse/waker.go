@@ -9,7 +9,8 @@ import (
 
 // waker listens for all followers of the instance on one connection. Every
 // message on a channel, and every confirmed subscription (also after the
-// connection was lost), tells its watches to look again: subscribe, then check.
+// connection was lost), tells watches of it to look again: subscribe, then check.
+// A message that names an entry concerns its watches only, an empty one all.
 type waker struct {
 	rdb     Client
 	changed chan struct{} // capacity 1
@@ -19,10 +20,10 @@ type waker struct {
 	listened map[string]bool                // channels whose subscription is confirmed
 }
 
-// watch is one follower's interest in a channel.
+// watch is one follower's interest in an entry.
 type watch struct {
-	channel string
-	woken   chan struct{} // capacity 1
+	channel, entry string
+	woken          chan struct{} // capacity 1
 }
 
 func (w *watch) wake() { poke(w.woken) }
@@ -42,8 +43,8 @@ func newWaker(rdb Client) *waker {
 }
 
 // watch begins to listen; it does not wait for Redis.
-func (w *waker) watch(channel string) *watch {
-	x := &watch{channel: channel, woken: make(chan struct{}, 1)}
+func (w *waker) watch(channel, entry string) *watch {
+	x := &watch{channel: channel, entry: entry, woken: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watches[channel] == nil {
@@ -122,14 +123,14 @@ func (w *waker) follow(ctx context.Context, pubsub *redis.PubSub, subscribed map
 	}
 }
 
-// tell wakes the watches of a channel that something was heard of.
+// tell wakes the watches that an event concerns.
 func (w *waker) tell(event any) {
-	var channel string
+	var channel, entry string
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch event := event.(type) {
 	case *redis.Message:
-		channel = event.Channel
+		channel, entry = event.Channel, event.Payload
 	case *redis.Subscription:
 		if event.Kind != "subscribe" {
 			return
@@ -140,6 +141,8 @@ func (w *waker) tell(event any) {
 		}
 	}
 	for x := range w.watches[channel] {
-		x.wake()
+		if entry == "" || entry == x.entry {
+			x.wake()
+		}
 	}
 }

@@ -16,13 +16,13 @@ func TestWaker(t *testing.T) {
 
 		// A first watch is told to look when its subscription is confirmed, a
 		// second one at once: nothing else would tell it what it has missed.
-		first := w.watch("pears")
+		first := w.watch("pears", "green")
 		<-first.woken
-		second := w.watch("pears")
+		second := w.watch("pears", "red")
 		<-second.woken
 
 		// A message wakes the watches of its channel, and only those.
-		other := w.watch("plums")
+		other := w.watch("plums", "red")
 		<-other.woken
 		if n := rdb.Publish(ctx, "pears", "").Val(); n != 1 {
 			t.Errorf("%d connections listen, want 1 for the instance", n)
@@ -31,6 +31,13 @@ func TestWaker(t *testing.T) {
 		<-second.woken
 		if len(other.woken) > 0 {
 			t.Error("plums were told of pears")
+		}
+
+		// One that names an entry wakes the watches of that entry.
+		rdb.Publish(ctx, "pears", "red")
+		<-second.woken
+		if len(first.woken) > 0 {
+			t.Error("green pears were told of red ones")
 		}
 
 		// Several messages are one reason to look.
@@ -47,7 +54,7 @@ func TestWaker(t *testing.T) {
 		w.unwatch(first)
 		w.unwatch(second)
 		eventually(t, "nobody listens to pears", func() bool { return rdb.PubSubNumSub(ctx, "pears").Val()["pears"] == 0 })
-		again := w.watch("pears")
+		again := w.watch("pears", "red")
 		<-again.woken
 		w.unwatch(again)
 		w.unwatch(other)

@@ -92,7 +92,7 @@ func TestWhatAnOriginSees(t *testing.T) {
 func TestKeysTellApartWhatTheOriginSees(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, policy.Origin{URL: "http://o", Vary: []string{"X-A", "X-B"}})
-	seen := map[string]string{}
+	seen := map[collapse.Key]string{}
 	for name, r := range map[string]struct {
 		query  string
 		caller origin.Caller
@@ -112,14 +112,14 @@ func TestKeysTellApartWhatTheOriginSees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if other, twice := seen[read.Key.Read]; twice {
+		if other, twice := seen[read.Key]; twice {
 			t.Errorf("%s and %s have one key", name, other)
 		}
-		seen[read.Key.Read] = name
+		seen[read.Key] = name
 	}
 	same, err := o.Read("x", "", origin.Caller{Header: http.Header{"Cookie": {"id=1"}, "X-C": {"1"}}})
-	if err != nil || seen[same.Key.Read] != "plain" {
-		t.Errorf("what the origin does not see changes the key to %s, %v", same.Key.Read, err)
+	if err != nil || seen[same.Key] != "plain" {
+		t.Errorf("what the origin does not see changes the key to %+v, %v", same.Key, err)
 	}
 }
 

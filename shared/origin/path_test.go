@@ -44,8 +44,8 @@ func TestPathsLeadBelowTheOrigin(t *testing.T) {
 			t.Errorf("%s + %s: %v", tt.base, tt.path, err)
 			continue
 		}
-		if want := `["` + tt.want + `"]`; r.Key.Read != want {
-			t.Errorf("%s + %s leads to %s, want %s", tt.base, tt.path, r.Key.Read, want)
+		if r.Key.Read != tt.want {
+			t.Errorf("%s + %s leads to %s, want %s", tt.base, tt.path, r.Key.Read, tt.want)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		url, _, _ := strings.Cut(r.Key.Read, "?")
-		if !strings.HasPrefix(url, `["http://o/api`) || strings.Contains(url, "/../") || strings.ContainsAny(url, `\#`) {
+		if url != "http://o/api" && !strings.HasPrefix(url, "http://o/api/") || strings.Contains(url, "/../") || strings.ContainsAny(url, `\#`) {
 			t.Errorf("%q leads to %s", path, url)
 		}
 	})

@@ -21,7 +21,8 @@ type Caller struct {
 // Read is one read of an origin. It holds nothing that ends with the client,
 // and is safe for concurrent use.
 type Read struct {
-	// Key is equal for reads that one answer may serve.
+	// Key is equal for reads that one answer may serve. Its Read is the URL, its
+	// Variant what else of the client's the origin sees.
 	Key collapse.Key
 
 	origin *Origin
@@ -37,7 +38,7 @@ func (o *Origin) Read(path, query string, caller Caller) (*Read, error) {
 		return nil, err
 	}
 	r := &Read{origin: o, url: u, header: http.Header{"User-Agent": {"seriatim"}, "Via": {"1.1 seriatim"}}}
-	parts := []string{u.String()}
+	var parts []string
 	pass := func(name, value string) {
 		r.header.Set(name, value)
 		parts = append(parts, name, value)
@@ -53,6 +54,6 @@ func (o *Origin) Read(path, query string, caller Caller) (*Read, error) {
 	for name, value := range o.config.Headers {
 		r.header.Set(name, value)
 	}
-	r.Key = collapse.Key{Origin: o.config.Name, Read: fmt.Sprintf("%q", parts)}
+	r.Key = collapse.Key{Origin: o.config.Name, Read: u.String(), Variant: fmt.Sprintf("%q", parts)}
 	return r, nil
 }
