@@ -144,7 +144,7 @@ func (c *client) send(about string) bool {
 		in.trouble("submit " + about)
 		in.ingest.ServeHTTP(out, post(ctx, "/v1/lanes/"+c.lane+"/requests", header, []byte(c.name)))
 		in.trouble("answer " + about)
-		w.oracle.answered(in, c.lane, c.name, out)
+		w.oracle.answered(in, c, out)
 		whole = true
 	})
 	wait := time.NewTimer(patience + r.span(0, time.Second))

@@ -24,12 +24,14 @@ type instance struct {
 	kind     string
 	name     string
 	dead     atomic.Bool
+	adopted  sync.Map // ids of requests, kept for a defect
 	hub      *slot.Hub
 	ingest   *ingest.Handler
 	executor *executor.Executor
 
 	mu     sync.Mutex
-	paused time.Time // until then
+	paused time.Time     // until then
+	behind time.Duration // how far the clock lags, by a defect
 }
 
 // boot starts an instance; w.mu is held, or the world is not running yet.
@@ -95,6 +97,13 @@ func (in *instance) pause() time.Duration {
 	return time.Until(in.paused)
 }
 
+// stoodSince says whether the instance has stood still after t.
+func (in *instance) stoodSince(t time.Time) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.paused.After(t)
+}
+
 // recovers is how long an instance works between two pauses, at least: one that hardly works at all would be replaced.
 const recovers = 20 * time.Second
 
@@ -158,7 +167,11 @@ func pass(ctx context.Context, d time.Duration) error {
 }
 
 // Now returns the virtual time.
-func (in *instance) Now() time.Time { return time.Now() }
+func (in *instance) Now() time.Time {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return time.Now().Add(-in.behind)
+}
 
 // After fires once d has passed and the instance stands still no more. It never fires at once: where a wake-up is there too, a
 // select would choose between them at random.

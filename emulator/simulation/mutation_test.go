@@ -8,10 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seriatim/seriatim/emulator/simulation"
-	"github.com/seriatim/seriatim/shared/slot/twin"
 )
 
 var (
@@ -19,78 +17,76 @@ var (
 	only   = flag.String("only", "", "with -search: just the mutations whose name has this text")
 )
 
-// list has a line for every mutation: the seed that catches it, or "-" for one that no seed has caught, and its name.
+// list has a line for every mutation, of three columns between tabs: how it is caught, its name, a remark. How is a seed; or
+// "test", and the remark is a file and a text in it, the directed test; or "-" for a rule that nothing needs, and the remark says
+// why it stays.
 const list = "testdata/mutations.txt"
 
 // TestMutations takes one rule out of the protocol, or puts one defect into its surroundings, at a time: the seed in the list
-// must see a promise broken. A rule that is in no list fails the test, and so does one that was thought superfluous and is not.
+// must see a promise broken. A mutation that is not in the list fails the test, and so does one that nothing catches and nobody
+// has explained.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	if *search > 0 {
 		find(t)
 		return
 	}
-	seeds := listed(t)
+	lines := listed(t)
 	for _, m := range mutations() {
-		seed, found := seeds[m.name]
-		delete(seeds, m.name)
-		switch {
-		case !found:
+		l, found := lines[m.name]
+		delete(lines, m.name)
+		if !found {
 			t.Errorf("mutation %q is not in %s: run with -search 2000", m.name, list)
-		case seed != "-":
-			t.Run(m.name, func(t *testing.T) {
-				t.Parallel()
-				n, err := strconv.ParseUint(seed, 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(simulation.Run(t, m.scenario(n)).Violations) == 0 {
-					t.Errorf("seed %d no longer catches it: run with -search 2000", n)
-				}
-			})
+			continue
 		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			l.check(t, m)
+		})
 	}
-	for name := range seeds {
+	for name := range lines {
 		t.Errorf("%s lists %q, which is no mutation", list, name)
 	}
 }
 
-// listed reads the list: the seed of each name.
-func listed(t *testing.T) map[string]string {
+// entry is a line of the list.
+type entry struct{ how, remark string }
+
+func (l entry) check(t *testing.T, m mutation) {
+	switch l.how {
+	case "-":
+		if l.remark == "" {
+			t.Errorf("nothing catches it, and %s does not say why the rule stays", list)
+		}
+	case "test":
+		file, text, _ := strings.Cut(l.remark, ": ")
+		source, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(source), text) {
+			t.Errorf("%s has no test %q: %v", file, text, err)
+		}
+	default:
+		n, err := strconv.ParseUint(l.how, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.breaks(simulation.Run(t, m.scenario(n))) == "" {
+			t.Errorf("seed %d no longer catches it: run with -search 2000", n)
+		}
+	}
+}
+
+func listed(t *testing.T) map[string]entry {
 	t.Helper()
 	text, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds := map[string]string{}
+	lines := map[string]entry{}
 	for line := range strings.Lines(string(text)) {
-		seed, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		seeds[name] = seed
+		columns := append(strings.Split(strings.TrimRight(line, "\n"), "\t"), "", "")
+		lines[columns[1]] = entry{columns[0], columns[2]}
 	}
-	return seeds
-}
-
-// mutation is one change for the worse.
-type mutation struct {
-	name   string
-	mutate func(*simulation.Scenario)
-}
-
-func (m mutation) scenario(seed uint64) simulation.Scenario {
-	s := simulation.Draw(seed)
-	s.Settle = 2 * time.Hour // a lane that is wedged need not churn for long
-	m.mutate(&s)
-	return s
-}
-
-func mutations() (all []mutation) {
-	for _, r := range twin.Rules {
-		all = append(all, mutation{"without: " + string(r), func(s *simulation.Scenario) { s.Without = []twin.Rule{r} }})
-	}
-	for _, d := range simulation.Defects {
-		all = append(all, mutation{"defect: " + string(d), func(s *simulation.Scenario) { s.Defects = []simulation.Defect{d} }})
-	}
-	return all
+	return lines
 }
 
 // find writes the list.
@@ -105,7 +101,9 @@ func find(t *testing.T) {
 				seed, why := catch(t, m)
 				t.Logf("%-5s %-45s %s", seed, m.name, why)
 				mu.Lock()
-				found[m.name] = seed
+				if l := found[m.name]; seed != "-" || l.how != "test" && l.how != "-" {
+					found[m.name] = entry{how: seed}
+				}
 				mu.Unlock()
 			}
 		})
@@ -120,17 +118,26 @@ func find(t *testing.T) {
 	group.Wait()
 	var text strings.Builder
 	for _, m := range all {
-		fmt.Fprintf(&text, "%s\t%s\n", found[m.name], m.name)
+		l := found[m.name]
+		text.WriteString(strings.TrimRight(fmt.Sprintf("%s\t%s\t%s", l.how, m.name, l.remark), "\t") + "\n")
 	}
 	if err := os.WriteFile(list, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// catch returns the first seed that sees the mutation, and nothing without it.
 func catch(t *testing.T, m mutation) (seed, violation string) {
 	for n := uint64(1); n <= uint64(*search); n++ {
-		if r := simulation.Run(t, m.scenario(n)); len(r.Violations) > 0 {
-			return strconv.FormatUint(n, 10), r.Violations[0]
+		mutated := m.scenario(n)
+		why := m.breaks(simulation.Run(t, mutated))
+		if why == "" {
+			continue
+		}
+		sound := mutated
+		sound.Without, sound.Defects = nil, nil
+		if m.breaks(simulation.Run(t, sound)) == "" {
+			return strconv.FormatUint(n, 10), why
 		}
 	}
 	return "-", ""

@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"sync"
@@ -119,10 +120,19 @@ func (q *queue) create(req *cloudtaskspb.CreateTaskRequest) (*cloudtaskspb.Task,
 		time.Until(req.GetTask().GetScheduleTime().AsTime()))
 	if err == nil {
 		q.tasks[req.GetTask().GetName()] = request
-		q.world.oracle.taskCreated(request)
+		if request == "" {
+			q.world.count("kick task")
+		}
+		q.world.oracle.taskCreated(request, sender(body))
 		q.pump()
 	}
 	return task, err
+}
+
+// sender is the client of a sealed envelope: its payload is the client's name.
+func sender(body []byte) string {
+	name, _ := base64.StdEncoding.DecodeString(field(body, `"body":"`))
+	return string(name)
 }
 
 // field reads one text field of a sealed envelope, without the cost of decoding it.

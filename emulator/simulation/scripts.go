@@ -86,30 +86,35 @@ func (w *World) stall(about string, probability float64, r *roll) time.Duration 
 
 // Reserve, Start and so on are slot.Store's.
 func (s *slots) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveRequest) (slot.Reservation, error) {
-	return script(s, ctx, "reserve", req.ID+" "+req.Owner, func() (slot.Reservation, error) {
+	sent := time.Now()
+	res, err := script(s, ctx, "reserve", req.ID+" "+req.Owner, func() (slot.Reservation, error) {
 		res, err := s.in.world.redis.Reserve(ctx0, l, req)
 		s.in.world.oracle.reserved(s.in, l, req, res, err)
 		return res, err
 	})
+	s.afterReserve(req, sent)
+	return res, err
 }
 
 func (s *slots) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (slot.Started, error) {
-	return script(s, ctx, "start", req.Owner+" "+number(req.Drive), func() (slot.Started, error) {
+	sent := time.Now()
+	res, err := script(s, ctx, "start", req.Owner+" "+number(req.Drive), func() (slot.Started, error) {
 		res, err := s.in.world.redis.Start(ctx0, l, req)
 		s.in.world.oracle.started(s.in, l, req, res, err)
-		if err == nil && s.in.world.has(BusyDropped) && res.Verdict == slot.Snoozed && res.Reason == "busy" {
-			res.Verdict = slot.AlreadyDone
-		}
 		return res, err
 	})
+	s.afterStart(&res, sent)
+	return res, err
 }
 
 func (s *slots) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
-	return script(s, ctx, "finish", req.Grant.Owner, func() (slot.Finished, error) {
+	res, err := script(s, ctx, "finish", req.Grant.Owner, func() (slot.Finished, error) {
 		res, err := s.in.world.redis.Finish(ctx0, l, req)
 		s.in.world.oracle.finished(s.in, l, req, res, err)
 		return res, err
 	})
+	s.in.world.told(&res.Seen, true)
+	return res, err
 }
 
 // renewal packs the answer of Renew, grantedKick that of Kick.
@@ -119,6 +124,10 @@ type (
 )
 
 func (s *slots) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (int64, bool, error) {
+	if s.in.world.has(LeaseNotRenewed) {
+		s.in.alive("renew " + g.Owner)
+		return time.Now().Add(l.Lease).UnixMilli(), true, nil
+	}
 	r, err := script(s, ctx, "renew", g.Owner, func() (r renewal, err error) {
 		expiry, ok, err := s.in.world.redis.Renew(ctx0, l, g)
 		if ok {

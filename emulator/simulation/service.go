@@ -33,7 +33,7 @@ func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRe
 		return nil, status.FromContextError(err).Err()
 	}
 	s.in.trouble(about)
-	if s.skipped() {
+	if s.skipped(req) {
 		return req.GetTask(), nil
 	}
 	switch {
@@ -57,11 +57,6 @@ func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRe
 	}
 	s.in.alive(about)
 	return task, err
-}
-
-func (s *service) skipped() bool {
-	w := s.in.world
-	return s.in.kind == "executor" && w.has(SuccessorSkipped) || s.in.kind == "ingest" && w.has(CreateSkipped)
 }
 
 func (s *service) broken() error { return s.ambiguous(errBroken) }

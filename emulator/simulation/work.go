@@ -17,7 +17,7 @@ type work struct{ in *instance }
 
 // Do takes as long as the scenario says. A caller that goes away, or dies, does not undo what has begun.
 func (t *work) Do(ctx context.Context, req target.Request) target.Result {
-	w, about := t.in.world, req.ID+" "+number(req.Fence)
+	w, about, asked := t.in.world, req.ID+" "+number(req.Fence), time.Now()
 	t.in.trouble("call " + about)
 	r, f := w.dice.roll("handler", about), w.faults()
 	w.mu.Lock()
@@ -30,7 +30,7 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 	if w.Load != nil {
 		takes = w.Load[i].Takes
 	}
-	w.oracle.ran(t.in, req, takes)
+	defer w.oracle.ran(ctx, t.in, asked, req, takes)()
 	w.Watch(i, Started, time.Since(w.start))
 	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {
 		t.in.alive(about)

@@ -45,28 +45,6 @@ type strike struct {
 	what string
 }
 
-// Result is what a run came to.
-type Result struct {
-	Scenario Scenario
-	// Violations of the promises, in order; empty when all were kept.
-	Violations []string
-	// Requests that were acknowledged, Queued that had a task; Runs of the target; Dispatches of the queue.
-	Requests, Queued, Runs int
-	Dispatches, Tasks      int64
-	// Makespan is from the first submission to the last end.
-	Makespan time.Duration
-	// Took are the handler times, in the order of the runs.
-	Took []time.Duration
-	// Idle is the longest time that a lane stood with a runnable head, Idles are all such times, one for each grant, ascending.
-	Idle  time.Duration
-	Idles []time.Duration
-	// Calls counts scripts, queue calls and what the executor counts.
-	Calls map[string]int
-
-	struck []strike
-	lines  []line
-}
-
 // Run simulates s. It must not be called inside a bubble.
 func Run(t *testing.T, s Scenario) (result Result) {
 	t.Helper()
@@ -110,20 +88,6 @@ func newWorld(s Scenario) *World {
 		w.executors = append(w.executors, w.boot("executor"))
 	}
 	return w
-}
-
-// Ideal is the least makespan that pace, concurrency and order allow these runs on one lane that all requests reach at once.
-func (r Result) Ideal() (end time.Duration) {
-	var start, tat time.Duration
-	free := make([]time.Duration, r.Scenario.Concurrency)
-	for _, took := range r.Took {
-		slices.Sort(free)
-		start = max(start, free[0], tat-time.Duration(r.Scenario.Burst-1)*r.Scenario.Spacing)
-		tat = max(tat, start) + r.Scenario.Spacing
-		free[0] = start + took
-		end = max(end, free[0])
-	}
-	return end
 }
 
 func orElse[T comparable](v, other T) T {

@@ -126,7 +126,7 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 	}
 	f.l[t] = 0
 	if f.without(RetryKeepsPlace) {
-		f.l[t] = math.MaxInt64 // counted as running: others pass
+		delete(f.l, t)
 	}
 	f.s.since = f.now
 	r := f.record(f.req.Request)

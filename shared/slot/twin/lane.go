@@ -22,7 +22,10 @@ const (
 func (c *call) extend(to int64) { c.s.end = max(c.s.end, to) }
 
 func (c *call) extendForTask() {
-	if c.now+life > c.s.end+slack {
+	switch {
+	case c.without(LaneOutlivesTasks):
+		c.s.end = c.now + 60000
+	case c.now+life > c.s.end+slack:
 		c.s.end = c.now + life
 	}
 }
@@ -227,7 +230,7 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 	}
 	e.slip = c.now - min(c.now, c.runAt(e))
 	if e.att == 0 || !c.without(PaceOfTakeovers) {
-		c.s.tat = max(c.arrival(), c.now) + c.spacing
+		c.pace()
 		c.extend(c.s.tat + 60000)
 		c.s.granted = c.now
 	}

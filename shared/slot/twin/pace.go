@@ -68,3 +68,14 @@ func (c *call) backstop(t, at int64, snoozing bool) int64 {
 	paced := float64(max(base, c.arrival())) + float64(at-c.burst+1)*step
 	return int64(math.Floor(max(float64(base)+float64(at)*slow, paced) - c.lead()))
 }
+
+// pace takes the pace of a grant.
+func (c *call) pace() {
+	switch {
+	case c.without(PaceWhenGranted):
+	case c.without(GateNeverBack):
+		c.s.tat = c.now + c.spacing
+	default:
+		c.s.tat = max(c.arrival(), c.now) + c.spacing
+	}
+}

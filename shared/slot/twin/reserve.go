@@ -105,7 +105,9 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 	if h == 0 && c.running() < c.n {
 		c.afresh()
 	}
-	c.s.nxt = t + 1
+	if !c.without(TicketsGrow) {
+		c.s.nxt = t + 1
+	}
 	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
 	if !req.Deadline.IsZero() {
 		e.deadline = req.Deadline.UnixMilli()

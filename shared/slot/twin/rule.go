@@ -61,6 +61,14 @@ const (
 	ResendOfGrant Rule = "resend of a grant"
 	// ResendOfRetry: a resend of a finish that retried changes nothing.
 	ResendOfRetry Rule = "resend of a retry"
+	// TicketsGrow: every reservation takes a ticket of its own.
+	TicketsGrow Rule = "reserve takes a new ticket"
+	// PaceWhenGranted: pace is taken at the grant, not when the run ends.
+	PaceWhenGranted Rule = "pace is taken at the grant"
+	// GateNeverBack: the gate only moves forward.
+	GateNeverBack Rule = "the gate never moves back"
+	// LaneOutlivesTasks: a lane's state lives as long as its tasks.
+	LaneOutlivesTasks Rule = "a lane outlives its tasks"
 	// OneKick: at most one kick is under way.
 	OneKick Rule = "one kick per lane"
 	// OneClaim: at most one waiter drives an overdue head.
@@ -73,4 +81,5 @@ var Rules = []Rule{
 	OwnerOfDelivery, TerminalStays, NeverRevive, RenewChecksFence, FastTicketUnconfirmed, RetryRearms, StartConfirms,
 	VoidUnconfirmedOnly, VoidPastDeadline, VoidNotLeased, ConfirmGuards, DuplicateUnconfirmed, SnoozeCounts, RetryCounts,
 	VoidedIsUnknown, MissingLooksTwice, MissingUnchanged, ResendOfGrant, ResendOfRetry, OneKick, OneClaim,
+	TicketsGrow, PaceWhenGranted, GateNeverBack, LaneOutlivesTasks,
 }

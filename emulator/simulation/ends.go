@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// finished sees a FINISH.
+func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res slot.Finished, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		return
+	}
+	o.world.note(l.Key, "%s finish t%s fence %s %s: %s %s; head t%s due %+d here=%t at %+d", in.name, short(req.Grant.Ticket),
+		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), res.Next.Due-res.Now, res.Next.Here, res.Next.At-res.Now)
+	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
+	t := b.open[req.Grant.Ticket]
+	if res.Verdict == slot.Lost && (r.status != "" && r.fence == req.Grant.Fence || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
+	}
+	if res.Verdict != slot.OK {
+		return
+	}
+	if res.Outcome == slot.Retry {
+		if t != nil && t.fence == req.Grant.Fence {
+			t.fence, t.expiry, t.ready, t.retried, b.event = 0, 0, res.At, req.Grant.Fence, res.Now
+		}
+		return
+	}
+	if r.status != "" && r.fence != req.Grant.Fence {
+		o.violate(l.Key, "I5: %s is ended by two grants", label(r.id))
+	}
+	if t != nil {
+		b.event = max(res.Now, res.Next.At)
+	}
+	delete(b.open, req.Grant.Ticket)
+	o.end(r, res.Outcome, req.Grant.Fence)
+}
+
+func (o *oracle) end(r *requestBook, status slot.Outcome, fence int64) {
+	if r.status == "" && !r.acked.IsZero() {
+		o.pending--
+	}
+	r.status, r.fence = status, fence
+	o.last = time.Now()
+}
+
+// looked sees a VOID, MISSING or SETTLE.
+func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, res slot.Looked, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		return
+	}
+	o.world.note(l.Key, "%s %s t%s: %s", in.name, op, short(ticket), res.Verdict)
+	b := o.lane(l.Key)
+	t := b.open[ticket]
+	if res.Verdict != slot.Voided || t == nil {
+		return
+	}
+	r := o.request(l.Key, id)
+	if op == "void" && !r.acked.IsZero() && r.ticket == ticket {
+		o.violate(l.Key, "I4: the place of %s is given up after its acknowledgement", label(id))
+	}
+	if op == "settle" && !r.acked.IsZero() && r.tasks > 0 {
+		o.violate(l.Key, "I2: %s is found missing and has a task", label(id))
+	}
+	delete(b.open, ticket)
+	b.event = res.Now
+}
