@@ -38,7 +38,12 @@ var mutations = map[string]struct {
 	"a snooze records k":               {slottest.Edit{Old: "e.k, e.due, e.here = math.max(e.k, k + 1),", New: "e.k, e.due, e.here = e.k,"}, "I4", 0},
 	"a retry records k":                {slottest.Edit{Old: "e.k = math.max(e.k, narg(8) + 1)", New: ""}, "I4", 2},
 	"a voided ticket is no proof":      {slottest.Edit{Old: "inc == s.inc and not voided(t)", New: "inc == s.inc"}, "I4", 4},
-	"a held lane starts nothing":       {slottest.Edit{Old: "return running() < n and not stands(h, e)", New: "return running() < n"}, "pause", 0},
+	"a held lane starts nothing":       {slottest.Edit{Old: "if s.paused == 1 then return 'paused' end", New: ""}, "pause", 0},
+	"a parked head starts nothing":     {slottest.Edit{Old: "if e.parked == 1 then return 'parked' end", New: ""}, "stand", 0},
+	"an unknown head starts nothing":   {slottest.Edit{Old: "if unknown(h, e) then return 'unknown' end", New: ""}, "stand", 0},
+	"only what is parked is redriven":  {slottest.Edit{Old: "if parked and e.parked == 0 or not parked and not unknown(t, e) then", New: "if false then"}, "stand", 0},
+	"a resent resolve is the same":     {slottest.Edit{Old: "if rec[3] == owner then return answer(status) end", New: ""}, "", 0},
+	"cancel spares what is unknown":    {slottest.Edit{Old: "if unknown(t, e) then return reply('UNKNOWN', 'ticket', int(t)) end", New: ""}, "stand", 0},
 	"cancel spares what runs":          {slottest.Edit{Old: "if live(t) then return reply('RUNNING'", New: "if false then return reply('RUNNING'"}, "I1", 61},
 	"purge spares what runs":           {slottest.Edit{Old: "'ZREMRANGEBYSCORE', L, '-inf', int(now)", New: "'ZREMRANGEBYSCORE', L, '-inf', '+inf'"}, "I", 27},
 	"a resent reserve is no duplicate": {slottest.Edit{Old: "if rec[4] == owner then", New: "if false then"}, "I7", 0},
@@ -81,6 +86,7 @@ func explore(t *testing.T, rdb *redis.Client, seed uint64, edits ...slottest.Edi
 	lanes := mixes(fmt.Sprintf("%s/%d", t.Name(), seed))
 	lane := lanes[int(seed)%len(lanes)]
 	rng := rand.New(rand.NewPCG(seed, 1))
+	lane.Park, lane.HoldAmbiguous = rng.IntN(4) == 0, rng.IntN(4) == 0
 	w, resender := newWorld(t, rdb, lane, rng.IntN, edits...)
 	w.Faults, w.Steering = rng.IntN(2) == 0, rng.IntN(3) == 0
 	return live(w, resender, 150)

@@ -36,7 +36,8 @@ if word == 'redrive' or word == 'retry' then
   leases, status = {}, 'open'
 else
   status = word == 'done' and 'done' or 'dead'
-  finished(REC, r, status, word == 'skip' and { 'durable', '0' } or { 'durable', '0', 'reason', 'resolved', 'detail', 'an operator said so' })
+  finished(REC, r, status, word == 'skip' and { 'durable', '0' } or
+    { 'durable', '0', 'resp', '', 'reason', 'resolved', 'detail', 'an operator said so' })
   resolve(t)
 end
 afresh()

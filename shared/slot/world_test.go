@@ -66,6 +66,7 @@ func TestWorld(t *testing.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }
 		lanes := mixes(fmt.Sprintf("world %d", worlds.Add(1)))
 		lane := lanes[pick(len(lanes))]
+		lane.Park, lane.HoldAmbiguous = pick(4) == 0, pick(4) == 0
 		w, resender := newWorld(t, rdb, lane, pick)
 		defer forget(rdb, lane.Key)
 		w.Faults, w.Losses, w.Steering = pick(2) == 0, pick(4) == 0, pick(3) == 0

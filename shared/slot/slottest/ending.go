@@ -23,11 +23,12 @@ func (o *Oracle) Finished(req slot.FinishRequest, res slot.Finished) {
 			o.broken("I5 effect", "%s ended under fence %d, and now under %d", req.Request, r.fence, req.Grant.Fence)
 		}
 	case t.fence != req.Grant.Fence:
-		if res.Outcome != slot.Retry { // a retry that ended earlier, sent again
+		if !stays(res.Outcome) { // one that ended earlier, sent again
 			o.broken("I1 exclusion", "fence %d ends ticket %d, which is at %d", req.Grant.Fence, req.Grant.Ticket, t.fence)
 		}
-	case res.Outcome == slot.Retry:
-		t.expiry = 0
+	case stays(res.Outcome):
+		t.expiry, t.parked = 0, res.Outcome == slot.Parked
+		r.response = req.Response // shown while the lane stands, kept by a skip
 	default:
 		o.ends(t, r, req, slot.Status(res.Outcome))
 	}

@@ -123,9 +123,9 @@ func (w *World) end(r run, outcome slot.Outcome) error {
 	}
 	next := Task{r.task.Request, r.task.Ticket, r.task.Incarnation, res.K}
 	switch {
-	case res.Outcome != slot.Retry && r.K >= 0:
+	case !stays(res.Outcome) && r.K >= 0:
 		w.queue.remove(r.task)
-	case res.Outcome != slot.Retry: // ingest had no task
+	case !stays(res.Outcome): // ingest had no task
 	case r.K < 0: // ingest: its first task, and only then the client is told
 		w.reserved = append(w.reserved, reservation{Task: next, sent: w.clock.Now()})
 	default:
@@ -133,3 +133,6 @@ func (w *World) end(r run, outcome slot.Outcome) error {
 	}
 	return nil
 }
+
+// stays says that an attempt with this end leaves its ticket in the lane.
+func stays(o slot.Outcome) bool { return o == slot.Retry || o == slot.Parked }

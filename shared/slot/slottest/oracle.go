@@ -26,6 +26,8 @@ type ticket struct {
 	fence, expiry  int64
 	resolved       bool
 	cancelled      bool
+	parked         bool
+	settledBy      string
 }
 
 type request struct {
@@ -121,6 +123,9 @@ func (o *Oracle) Granted(id string, g slot.Grant, now int64) {
 	}
 	if o.held {
 		o.broken("pause", "ticket %d starts on a held lane", g.Ticket)
+	}
+	if t.parked || o.lane.HoldAmbiguous && t.expiry != 0 && t.expiry <= now {
+		o.broken("stand", "ticket %d starts, parked %t, its lease lapsed at %d, and nobody said so", g.Ticket, t.parked, t.expiry)
 	}
 	o.pace(now)
 	o.turn(g.Ticket, now)

@@ -191,6 +191,9 @@ func (w *World) Drain() error {
 		if round == 400 {
 			return fmt.Errorf("I6 progress: %d acknowledged requests still wait: lane %+v, tasks %+v", w.oracle.Waiting(), w.state, w.queue.tasks)
 		}
+		if err := w.unstand(); err != nil {
+			return err
+		}
 		w.clock.Advance(w.lane.Spacing + time.Second)
 		for _, t := range slices.Clone(w.queue.tasks) {
 			if err := w.start(t, w.owner(), -time.Second); err != nil {

@@ -124,7 +124,7 @@ func (c *call) settleAs(t int64, e *entry, r *record, as slot.Resolution) {
 	}
 	r.durable = "0"
 	if as != slot.Skip {
-		r.reason, r.detail = "resolved", "an operator said so"
+		r.resp, r.reason, r.detail = "", "resolved", "an operator said so"
 	}
 	c.resolve(t)
 }
