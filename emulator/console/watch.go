@@ -182,8 +182,8 @@ func (s holes) VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Loo
 	return got, err
 }
 
-func (s holes) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error) {
-	got, err := s.Holes.Settle(ctx, l, h, status, response)
+func (s holes) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error) {
+	got, err := s.Holes.Settle(ctx, l, h, status)
 	s.journal.voided(l, h.Request, h.Ticket, got, err)
 	return got, err
 }

@@ -55,7 +55,7 @@ func (w *World) document() *policy.Document {
 			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
 			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,
 			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: policy.DeadLetter, Ambiguous: policy.Retry,
-			MaxDepth: 1_000_000, Retention: 720 * time.Hour,
+			MaxDepth: 1_000_000, Retention: 720 * time.Hour, Durable: w.Durable,
 		}},
 	}
 }

@@ -51,28 +51,22 @@ func (w *World) boot(kind string) *instance {
 	}
 	runner := &lane.Runner{Slots: slots, Targets: targets, Clock: in, Random: in}
 	tasks := lane.Tasks{Queue: client, Kicks: slots, Clock: in, Random: in}
+	store := lane.Records{Store: &records{in}, Slots: slots, Queue: client, Clock: in}
 	exchange := func(context.Context, string) error { return nil }
 	doc := w.document()
 	if kind == "ingest" {
 		in.ingest = ingest.New(ingest.Config{
-			Policy: doc, Slots: slots, Inspector: slots, Records: records{}, Runner: runner, Tasks: tasks, Exchange: exchange,
+			Policy: doc, Slots: slots, Inspector: slots, Records: store, Runner: runner, Tasks: tasks, Exchange: exchange,
 			Drain: &shutdown.Drain{}, Clock: in, Random: in,
 		})
 		return in
 	}
 	in.executor = executor.New(executor.Config{
-		Policy: doc, Slots: slots, Holes: slots, Queue: client, Opener: queueConfig.Keys, Records: records{}, Wakes: in.hub,
-		Runner: runner, Tasks: tasks, CountMissing: func(context.Context) (bool, error) { return true, nil }, Exchange: exchange,
+		Policy: doc, Slots: slots, Holes: slots, Inspector: slots, Queue: client, Opener: queueConfig.Keys, Records: store,
+		Wakes: in.hub, Runner: runner, Tasks: tasks, CountMissing: func(context.Context) (bool, error) { return true, nil }, Exchange: exchange,
 		Observe: func(e executor.Event) { w.count(string(e)) }, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 	})
 	return in
-}
-
-// records are the durable records, which this version does not keep.
-type records struct{}
-
-func (records) Lookup(context.Context, string, string) (slot.Record, bool, error) {
-	return slot.Record{}, false, nil
 }
 
 // alive ends the goroutine of a dead instance, and holds that of a paused one. When a pause ends, each goes on at an instant of

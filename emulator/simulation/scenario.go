@@ -68,6 +68,8 @@ type Scenario struct {
 	Watch func(i int, m Moment, at time.Duration)
 	// Async has every request go through the queue.
 	Async bool
+	// Durable lanes write their records through, by calls that can fail as those of Redis do.
+	Durable bool
 	// Keyed is the share of clients with an idempotency key.
 	Keyed  float64
 	Faults Faults
@@ -122,6 +124,8 @@ func Draw(seed uint64) Scenario {
 	default:
 		s.Gap = Span{0, 6*max(s.Spacing, s.Handler.High) + time.Second}
 	}
+	durable := d.roll("durable", "")
+	s.Durable = durable.intn(2) == 0
 	s.Faults = storm(0.2 + 0.8*r.float())
 	switch r.intn(10) {
 	case 0:

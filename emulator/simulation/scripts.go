@@ -159,6 +159,21 @@ func (s *slots) Void(ctx context.Context, l slot.Lane, requestID string, ticket 
 	})
 }
 
+func (s *slots) GiveUp(ctx context.Context, l slot.Lane, requestID string, ticket, fence int64) (slot.Looked, error) {
+	return script(s, ctx, "void", requestID+" "+s.in.name, func() (slot.Looked, error) {
+		res, err := s.in.world.redis.GiveUp(ctx0, l, requestID, ticket, fence)
+		s.in.world.oracle.looked(s.in, l, "void", requestID, ticket, res, err)
+		return res, err
+	})
+}
+
+func (s *slots) Flushed(ctx context.Context, l slot.Lane, req slot.FlushedRequest) error {
+	_, err := script(s, ctx, "flushed", req.ID+" "+s.in.name, func() (struct{}, error) {
+		return struct{}{}, s.in.world.redis.Flushed(ctx0, l, req)
+	})
+	return err
+}
+
 func (s *slots) VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
 	return script(s, ctx, "void", h.Request+" "+s.in.name, func() (slot.Looked, error) {
 		res, err := s.in.world.redis.VoidHead(ctx0, l, h)
@@ -175,9 +190,9 @@ func (s *slots) Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Loo
 	})
 }
 
-func (s *slots) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error) {
+func (s *slots) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error) {
 	return script(s, ctx, "settle", h.Request+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.Settle(ctx0, l, h, status, response)
+		res, err := s.in.world.redis.Settle(ctx0, l, h, status)
 		s.in.world.oracle.looked(s.in, l, "settle", h.Request, h.Ticket, res, err)
 		return res, err
 	})
@@ -193,7 +208,15 @@ func (s *slots) Kick(ctx context.Context, l slot.Lane, incarnation, at int64, ow
 }
 
 func (s *slots) Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error) {
-	return s.in.world.redis.Inspect(ctx, l, requestID)
+	type inspected struct {
+		slot.State
+		slot.RequestState
+	}
+	got, err := script(s, ctx, "inspect", requestID+" "+s.in.name, func() (got inspected, err error) {
+		got.State, got.RequestState, err = s.in.world.redis.Inspect(ctx0, l, requestID)
+		return got, err
+	})
+	return got.State, got.RequestState, err
 }
 
 // ctx0 is for scripts: once sent, nothing stops them.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot/twin"
 )
 
@@ -20,6 +21,7 @@ type World struct {
 	defects map[Defect]bool
 	start   time.Time
 	redis   *twin.Store
+	records *record.Memory
 	oracle  *oracle
 	queue   *queue
 	wakes   *broker
@@ -77,6 +79,7 @@ func newWorld(s Scenario) *World {
 	w.oracle = newOracle(w)
 	w.wakes = newBroker(w)
 	w.queue = newQueue(w)
+	w.records = record.NewMemory(time.Now)
 	w.redis = twin.New(twin.Options{
 		Now: func() int64 { return time.Now().UnixMilli() }, Guess: w.guess, Learned: w.learned, Publish: w.wakes.publish,
 		Without: s.Without,

@@ -19,12 +19,16 @@ import (
 	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/shared/bundle"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/target"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // Queue is the name of the one queue.
 const Queue = "projects/local/locations/local/queues/seriatim"
+
+// Database is the database that the records of durable lanes are in, where Options.Firestore says that there is one.
+const Database = "projects/seriatim-local/databases/(default)"
 
 // Options of a Stack. The zero value serves on free ports with an embedded Redis and the built-in configuration.
 type Options struct {
@@ -36,6 +40,9 @@ type Options struct {
 	// Redis is the URL of a server.
 	// Default: an embedded one that dies with the Stack.
 	Redis string
+	// Firestore is the host:port of a Firestore emulator for the records of durable lanes.
+	// Default: they are in memory, and die with the Stack.
+	Firestore string
 	// Instances is how many instances of each function take the requests in turn, each with connections of its own.
 	// Default: 1.
 	Instances int
@@ -149,12 +156,18 @@ func (s *Stack) open(ctx context.Context) error {
 		"SERIATIM_EXECUTOR_URL": s.URL + "/executor", "SERIATIM_ENVELOPE_KEY": hex.EncodeToString(key[:]),
 		"SERIATIM_TASKS_ENDPOINT": s.TasksAddr, "SERIATIM_AUTH": "off", "SAMPLE_URL": s.URL + "/sample",
 	}
+	if s.options.Firestore != "" {
+		environment["SERIATIM_FIRESTORE"], environment["FIRESTORE_EMULATOR_HOST"] = Database, s.options.Firestore
+	}
 	c, err := bundle.FromEnv(func(name string) (string, bool) {
 		value, ok := environment[name]
 		return value, ok
 	})
 	if err != nil {
 		return err
+	}
+	if c.Firestore == nil {
+		c.Records = record.NewMemory(time.Now)
 	}
 	functions := s.options.Functions
 	if functions == nil {
@@ -164,6 +177,9 @@ func (s *Stack) open(ctx context.Context) error {
 		p, err := bundle.Open(ctx, c, functions)
 		if err != nil {
 			return err
+		}
+		if _, _, err := p.Records.Lookup(ctx, "reachable", "reachable"); err != nil {
+			return errors.Join(fmt.Errorf("read from the Firestore emulator at %s: %w (start it there, or leave -firestore out)", s.options.Firestore, err), p.Close())
 		}
 		p.Redis.AddHook(&s.counts)
 		p.Runner.Slots = s.Journal.Runs(p.Slots)

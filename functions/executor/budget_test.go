@@ -38,7 +38,7 @@ func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func TestBudgetOfADelivery(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-		f := setup(t, rdb, "spacing: 300ms")
+		f := setup(t, rdb, "spacing: 300ms, durable: false")
 		warm := f.submit("warm") // loads the scripts
 		if got := f.Deliver(t.Context(), warm); got != http.StatusOK {
 			t.Fatal(got)

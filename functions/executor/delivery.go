@@ -42,8 +42,9 @@ func (d *delivery) request(ctx context.Context) int {
 		}
 		switch v.Verdict {
 		case slot.AlreadyDone:
+			durable := d.persistentEnd(ctx, v)
 			d.goOn(ctx, d.view(v.Seen))
-			return http.StatusOK
+			return durable()
 		case slot.UnknownTicket:
 			return d.adopt(ctx)
 		case slot.Run:
@@ -98,12 +99,13 @@ func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) i
 		// Another grant ended it, or has it: the redelivery finds what happened.
 		return http.StatusConflict
 	}
-	status := http.StatusOK
+	durable := d.persistent(ctx, d.env, ended)
 	if ended.Outcome == slot.Retry || ended.Outcome == slot.Parked {
-		status = d.succeed(ctx, d.view(ended.Seen), ended.K, ended.Due)
+		status := d.succeed(ctx, d.view(ended.Seen), ended.K, ended.Due)
+		durable = func() int { return status }
 	}
 	d.goOn(ctx, d.view(ended.Seen))
-	return status
+	return durable()
 }
 
 // run runs a granted ticket. On a lane that may run several at once it drives the others beside; else it fetches the body
@@ -134,10 +136,11 @@ func (d *delivery) succeed(ctx context.Context, v lane.View, k int, at int64) in
 // adopt takes a request that this life of the lane does not know: its place was given up, or Redis was lost. It is not
 // answered 200 before a task of its new ticket is durable.
 func (d *delivery) adopt(ctx context.Context) int {
-	if _, found, err := d.Records.Lookup(ctx, d.env.Key, d.env.ID); err != nil {
+	// A record of a lower ticket is that of an earlier life of the request: one that was redriven, or an id that was used again.
+	if record, found, err := d.Records.Lookup(ctx, d.env.Key, d.env.ID); err != nil {
 		logging.FromContext(ctx).WarnContext(ctx, "durable record not readable", "error", err)
 		return http.StatusConflict
-	} else if found {
+	} else if found && record.Ticket >= d.env.Ticket {
 		return http.StatusOK
 	}
 	r, err := d.Slots.Reserve(ctx, d.lane.Slot, slot.ReserveRequest{
@@ -148,8 +151,10 @@ func (d *delivery) adopt(ctx context.Context) int {
 		return d.unreachable(ctx, "reserve", err)
 	}
 	switch r.Verdict {
-	case slot.Replayed, slot.Mismatch:
-		// Terminal already, or cancelled and its key used for another request since.
+	case slot.Replayed:
+		return d.persist(ctx, d.env, r.Record)
+	case slot.Mismatch:
+		// Cancelled, and its key used for another request since.
 		return http.StatusOK
 	}
 	logging.FromContext(ctx).InfoContext(ctx, "request adopted under a new ticket", "new_ticket", r.Ticket)

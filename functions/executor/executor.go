@@ -1,8 +1,8 @@
 // Package executor is the HTTP function that Cloud Tasks calls. A delivery runs its own ticket when it is its turn, and drives
 // the lane: it runs the head, whoever's task it is, while the head is runnable and nobody is there for it.
 //
-// What Cloud Tasks is answered: 200 after a run, for a terminal record, or once a successor task is durable; 409 when that
-// successor could not be created, after a lost lease of the own ticket, for a wrong MAC and for an envelope newer than the
+// What Cloud Tasks is answered: 200 after a run, for a terminal record, or once a successor task is durable, and on a durable
+// lane not before the record is, or a flush task for it; 409 when one of these could not be created, after a lost lease of the own ticket, for a wrong MAC and for an envelope newer than the
 // code; 503 only when Redis is out of reach. Another 429, 503 or 5xx would make Cloud Tasks slow the whole queue, all keys.
 package executor
 
@@ -27,7 +27,7 @@ type Slots interface {
 type Holes interface {
 	VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error)
 	Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error)
-	Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error)
+	Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error)
 }
 
 // Queue reads tasks.
@@ -45,6 +45,10 @@ type Opener interface {
 type Records interface {
 	// Lookup returns the terminal record of a request; found is false where there is none.
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
+	// Persist makes the record of e's request durable, where the lane is, or a task that will. After an error it is in Redis alone.
+	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
+	// Flush does what such a task carries.
+	Flush(ctx context.Context, l lane.Lane, e taskqueue.Envelope) error
 }
 
 // Wakes brings wake-ups to waiters.

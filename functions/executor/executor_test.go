@@ -145,7 +145,6 @@ func TestUnusableDeliveries(t *testing.T) {
 		// A key without policy, and a kind of newer code: their tasks stay.
 		for name, e := range map[string]taskqueue.Envelope{
 			"no policy":   {Kind: taskqueue.KindRequest, Key: "unknown", ID: "a"},
-			"a flush":     {Kind: taskqueue.KindFlush, Key: testKey, ID: "a"},
 			"a lone kick": {Kind: taskqueue.KindKick, Key: "unknown", Seq: 1},
 		} {
 			if got := b.Deliver(t.Context(), e); got != http.StatusConflict {
@@ -260,11 +259,17 @@ func TestAnUnknownTicketIsAdopted(t *testing.T) {
 			t.Errorf("adopted: %d, %s, %d runs", got, b.status("a"), len(b.calls))
 		}
 		// What durable records know runs no more, whatever Redis says.
-		b.records.found = map[string]slot.Record{"z": {Status: slot.Done}}
 		stranger := e
 		stranger.ID, stranger.Ticket = "z", e.Ticket+1000
+		b.ended("z", stranger.Ticket)
 		if got := b.Deliver(t.Context(), stranger); got != http.StatusOK || len(b.calls) != 1 {
 			t.Errorf("durable record: %d, %d runs", got, len(b.calls))
+		}
+		// But not that of a lower ticket: the request has been asked for again since.
+		before := len(b.queue.of(taskqueue.KindRequest))
+		stranger.Ticket++
+		if got := b.Deliver(t.Context(), stranger); got != http.StatusOK || len(b.queue.of(taskqueue.KindRequest)) != before+1 {
+			t.Errorf("older record: %d, %d tasks, want one more than %d", got, len(b.queue.of(taskqueue.KindRequest)), before)
 		}
 	})
 }

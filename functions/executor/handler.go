@@ -98,6 +98,8 @@ func (e *Executor) Deliver(ctx context.Context, env taskqueue.Envelope) int {
 		status = d.request(ctx)
 	case taskqueue.KindKick:
 		status = d.kicked(ctx)
+	case taskqueue.KindFlush:
+		status = d.flush(ctx)
 	default:
 		// Made by newer code that has been rolled back: its task waits for that code.
 		log.ErrorContext(ctx, "task of a kind that this version does not handle", "kind", string(env.Kind))

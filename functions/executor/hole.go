@@ -98,13 +98,14 @@ func (d *delivery) settle(ctx context.Context, v lane.View) (lane.View, step) {
 		log.ErrorContext(ctx, "durable record of a missing head not readable", "head", h.Ticket, "error", err)
 		return v, stop
 	}
-	if !found {
+	if found = found && record.Ticket >= h.Ticket; !found {
+		record = slot.Record{}
 		if ok, err := d.CountMissing(ctx); err != nil || !ok {
 			log.Log(ctx, logging.Critical, "too many missing heads: voiding stopped, look at the queue", "head", h.Ticket, "error", err)
 			return v, stop
 		}
 	}
-	got, err := d.Holes.Settle(ctx, d.lane.Slot, h, record.Status, record.Response)
+	got, err := d.Holes.Settle(ctx, d.lane.Slot, h, record.Status)
 	if err != nil {
 		d.unreachable(ctx, "settle", err)
 		return v, stop

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
@@ -52,7 +53,7 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fixture{t: t, slots: slot.New(rdb, slot.First, nil), queue: newFakeQueue(), keys: keys, calls: make(chan target.Request, 1000), records: &fakeRecords{}}
+	b := &fixture{t: t, slots: slot.New(rdb, slot.First, nil), queue: newFakeQueue(), keys: keys, calls: make(chan target.Request, 1000), records: &fakeRecords{Memory: record.NewMemory(time.Now)}}
 	if b.lane, err = lane.Bind(doc, testKey); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	b.events = func(e Event) int { mu.Lock(); defer mu.Unlock(); return counts[e] }
 	system := clock.System{}
 	b.Executor = New(Config{
-		Policy: doc, Slots: b.slots, Holes: b.slots, Inspector: b.slots, Queue: b.queue, Opener: keys, Records: b.records, Wakes: hub,
+		Policy: doc, Slots: b.slots, Holes: b.slots, Inspector: b.slots, Queue: b.queue, Opener: keys, Wakes: hub,
+		Records:      lane.Records{Store: b.records, Slots: b.slots, Queue: b.queue, Clock: system},
 		Runner:       &lane.Runner{Slots: b.slots, Targets: targets, Clock: system, Random: system},
 		Tasks:        lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: system, Random: system},
 		CountMissing: func(context.Context) (bool, error) { return b.missing() },
@@ -200,13 +202,33 @@ func (q *fakeQueue) of(kind taskqueue.Kind) []taskqueue.Task {
 	return slices.DeleteFunc(all, func(t taskqueue.Task) bool { return t.Envelope.Kind != kind })
 }
 
-// fakeRecords are durable records.
+// fakeRecords are durable records that can be told to fail.
 type fakeRecords struct {
-	found map[string]slot.Record
-	err   error
+	*record.Memory
+	err error
 }
 
-func (f *fakeRecords) Lookup(_ context.Context, _, id string) (slot.Record, bool, error) {
-	r, ok := f.found[id]
-	return r, ok, f.err
+func (f *fakeRecords) Get(ctx context.Context, key, id string) (record.Record, bool, error) {
+	if f.err != nil {
+		return record.Record{}, false, f.err
+	}
+	return f.Memory.Get(ctx, key, id)
+}
+
+func (f *fakeRecords) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	if f.err != nil {
+		return record.Record{}, f.err
+	}
+	return f.Memory.Put(ctx, r)
+}
+
+// ended stores how a request ended, in an earlier life of Redis.
+func (b *fixture) ended(id string, ticket int64) {
+	b.t.Helper()
+	_, err := b.records.Memory.Put(b.t.Context(), record.Record{
+		Key: testKey, ID: id, Ticket: ticket, Status: record.Done, Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }

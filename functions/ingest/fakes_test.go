@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
-	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/idempotency"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
@@ -82,11 +83,44 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// records are durable records, empty unless a test fills them.
-type records struct{ slot.Record }
+// records are durable records that can be told to fail.
+type records struct {
+	*record.Memory
+	err        error
+	puts, gets atomic.Int64
+}
 
-func (r *records) Lookup(_ context.Context, _, id string) (slot.Record, bool, error) {
-	return r.Record, id != "" && r.ID == id, nil
+func (f *records) Get(ctx context.Context, key, id string) (record.Record, bool, error) {
+	f.gets.Add(1)
+	if f.err != nil {
+		return record.Record{}, false, f.err
+	}
+	return f.Memory.Get(ctx, key, id)
+}
+
+func (f *records) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	f.puts.Add(1)
+	if f.err != nil {
+		return record.Record{}, f.err
+	}
+	return f.Memory.Put(ctx, r)
+}
+
+// ended stores how a request of lane-a ended under the idempotency key, in an earlier life of Redis.
+func (b *bundle) ended(key string, edit func(*record.Record)) record.Record {
+	b.t.Helper()
+	r := record.Record{
+		Key: "lane-a", ID: idempotency.RequestID("lane-a", key), Fingerprint: idempotency.Fingerprint("lane-a", "", "", []byte("payload")),
+		Ticket: 7, Fence: 9, Status: record.Done, Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+		Response: []byte(`{"status":203,"content_type":"text/plain"}` + "\nkept"),
+	}
+	if edit != nil {
+		edit(&r)
+	}
+	if _, err := b.records.Memory.Put(context.Background(), r); err != nil {
+		b.t.Fatal(err)
+	}
+	return r
 }
 
 // sealer makes tasks as production does.

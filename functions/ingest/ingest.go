@@ -9,7 +9,9 @@
 //  2. A place is given up at once only where the queue certainly took no task. Where nobody knows, the answer is
 //     outcome-unknown, and the place is left for those who look.
 //  3. What has begun is ended: a client that disconnects cancels nothing.
-//  4. Ingest never drives a lane. Where a run of its own leaves a head that nobody will be there for, it leaves a kick.
+//  4. How a request of a durable lane ended is told when it is durable, or a task is that will make it so; else the answer is
+//     outcome-unknown.
+//  5. Ingest never drives a lane. Where a run of its own leaves a head that nobody will be there for, it leaves a kick.
 package ingest
 
 import (
@@ -22,12 +24,14 @@ import (
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // Slots are the scripts by which a request gets its place in a lane; attempts and kicks call theirs through package lane.
 type Slots interface {
 	Reserve(ctx context.Context, l slot.Lane, req slot.ReserveRequest) (slot.Reservation, error)
 	Confirm(ctx context.Context, l slot.Lane, requestID string, ticket, incarnation int64) (bool, error)
+	GiveUp(ctx context.Context, l slot.Lane, requestID string, ticket, fence int64) (slot.Looked, error)
 	Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error)
 }
 
@@ -40,6 +44,9 @@ type Inspector interface {
 type Records interface {
 	// Lookup returns the terminal record of a request; found is false where there is none.
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
+	// Persist makes the record of e's request durable, where the lane is, or a task that will, and returns how the request ended
+	// for good. After an error the record is in Redis alone.
+	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
 }
 
 // Config is what a Handler works with. All fields are required, but for Reads where the policy has no origins, and those of Health.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -126,21 +127,19 @@ func (c *call) find(id string) (found, error) {
 	if !idempotency.ValidRequestID(id) {
 		return found{}, unknown
 	}
-	state, request, err := c.Inspector.Inspect(ctx, c.lane.Slot, id)
-	if err != nil {
-		return found{}, unavailable(err)
-	}
-	if status := statusOf(request); status != "" {
-		return found{request, state.Seen, status}, nil
+	state, request, away := c.Inspector.Inspect(ctx, c.lane.Slot, id)
+	if status := statusOf(request); away == nil && status != "" {
+		var err error
+		request.Record, err = c.whole(ctx, request.Record)
+		return found{request, state.Seen, status}, err
 	}
 	record, known, err := c.Records.Lookup(ctx, key, id)
-	if err != nil {
-		return found{}, unavailable(err)
-	}
-	if !known {
+	switch {
+	case err != nil || !known && away != nil:
+		return found{}, unavailable(errors.Join(away, err))
+	case !known:
 		return found{}, unknown
 	}
-	record.ID = id
 	return found{slot.RequestState{Record: record, Known: true}, state.Seen, string(record.Status)}, nil
 }
 

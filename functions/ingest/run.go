@@ -34,10 +34,15 @@ func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time
 			View: v, ticket: r.Ticket, k: ended.K, due: ended.Due, slot: ended.At, position: 1, status: statusQueued, own: true,
 			armed: ended.FinishSent,
 		})
-	case ended.Outcome == slot.GiveUp:
-		return s.finished(r.Ticket, statusDead, ended.Result)
 	}
-	return s.finished(r.Ticket, statusDone, ended.Result)
+	held, err := s.Records.Persist(ctx, s.lane, s.at(r.Incarnation, r.Ticket), ended.Record)
+	switch {
+	case err != nil:
+		return outcomeUnknown(err)
+	case held.Fence != ended.Record.Fence:
+		return s.replay(held) // others have been told how it ended before
+	}
+	return s.finished(held, ended.Result)
 }
 
 // lost finds out what became of a request whose lease was: reserve, asked again by the same owner, replays its end, or answers
@@ -48,8 +53,8 @@ func (s *submitting) lost() error {
 }
 
 // finished passes on how the attempt ended.
-func (s *submitting) finished(ticket int64, status string, result target.Result) error {
-	s.about(s.envelope.ID, ticket, status)
+func (s *submitting) finished(r slot.Record, result target.Result) error {
+	s.about(r.ID, r.Ticket, string(r.Status))
 	if result.Response == nil {
 		return failure(result.Reason)
 	}

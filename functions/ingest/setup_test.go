@@ -20,6 +20,7 @@ import (
 	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -80,7 +81,7 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 	t.Helper()
 	b := &bundle{
 		t: t, rdb: rdb, store: slot.New(rdb, slot.First, nil), queue: &queue{}, target: &worker{}, clock: &skewed{},
-		random: clock.System{}, records: &records{}, drain: &shutdown.Drain{}, log: &lines{},
+		random: clock.System{}, records: &records{Memory: record.NewMemory(time.Now)}, drain: &shutdown.Drain{}, log: &lines{},
 	}
 	server := httptest.NewServer(b.target)
 	t.Cleanup(server.Close)
@@ -106,7 +107,8 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 		}
 	}
 	b.config = ingest.Config{
-		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Records: b.records, Drain: b.drain, Clock: b.clock, Random: b.random,
+		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Drain: b.drain, Clock: b.clock, Random: b.random,
+		Records:       lane.Records{Store: b.records, Slots: b.slots, Queue: b.queue, Clock: b.clock},
 		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
 		Tasks:         lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
 		Exchange:      func(context.Context, string) error { return nil },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatim/seriatim/shared/idempotency"
 	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 )
@@ -116,15 +117,14 @@ func TestTheStateOfARequest(t *testing.T) {
 func TestDurableRecordsAnswerWhatRedisForgot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := idempotency.RequestID("lane-a", "k")
-	b.records.Record = slot.Record{ID: id, Status: slot.Done, Ticket: 7, Response: []byte(`{"status":203,"content_type":"text/plain"}` + "\nkept")}
+	id := b.ended("k", nil).ID
 	w := b.get("/v1/lanes/lane-a/requests/" + id + "/result")
 	wantStatus(t, w, 203, "done")
 	if w.Body.String() != "kept" || w.Header().Get("Seriatim-Ticket") != "7" {
 		t.Errorf("got %q, headers %v", w.Body, w.Header())
 	}
 	wantStatus(t, b.get("/v1/lanes/lane-a/requests/"+id), 200, "done")
-	b.records.Record.Status = slot.Cancelled
+	b.ended("k", func(r *record.Record) { r.Ticket++; r.Status, r.Response = record.Cancelled, nil })
 	w = b.get("/v1/lanes/lane-a/requests/" + id + "/result")
 	wantProblem(t, w, 410, problem.Cancelled)
 	wantStatus(t, w, 410, "cancelled")
@@ -135,7 +135,7 @@ func TestAStoredResponseThatCannotBeReadIsOurFault(t *testing.T) {
 	b := setup(t)
 	b.submit("lane-a", once("k"))
 	id := idempotency.RequestID("lane-a", "k")
-	b.rdb.HSet(t.Context(), slot.KeysOf("lane-a").Record(id), "resp", "garbage")
+	b.rdb.Set(t.Context(), slot.KeysOf("lane-a").Response(id), "garbage", 0)
 	wantProblem(t, b.submit("lane-a", once("k")), 500, problem.Internal)
 	wantProblem(t, b.get("/v1/lanes/lane-a/requests/"+id), 500, problem.Internal)
 	wantProblem(t, b.get("/v1/lanes/lane-a/requests/"+id+"/result"), 500, problem.Internal)

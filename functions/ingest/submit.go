@@ -82,19 +82,22 @@ func (s *submitting) reserve(ctx context.Context) error {
 		Deadline: e.Deadline,
 	})
 	if err != nil {
-		return unavailable(err)
+		return s.withoutRedis(ctx, err)
 	}
 	switch r.Verdict {
 	case slot.Replayed:
-		return s.replay(r.Record)
+		return s.replayed(ctx, r)
 	case slot.Mismatch:
-		return problem.New(problem.KeyReused,
-			"The Idempotency-Key was sent before with another target, content type or body. Use a new key for a new request.")
+		return keyReused()
 	case slot.Full:
 		return s.full(r)
-	case slot.Run:
-		return s.run(ctx, r, sent)
-	case slot.Reserved, slot.Duplicate:
+	case slot.Run, slot.Reserved, slot.Duplicate:
+		if answer, ended := s.endedBefore(ctx, r); ended {
+			return answer
+		}
+		if r.Verdict == slot.Run {
+			return s.run(ctx, r, sent)
+		}
 		return s.queue(ctx, r, sent)
 	}
 	return fmt.Errorf("reserve answered %q: %w", r.Verdict, slot.ErrReply)

@@ -66,13 +66,17 @@ func (c *call) await(id string, patience time.Duration) (found, error) {
 // ended answers a submission whose request came to its end while the client waited: with what the target said, as an
 // immediate run does.
 func (s *submitting) ended(f found) error {
-	switch {
-	case s.duplicate && f.status != statusCancelled:
-		return s.replay(f.Record)
-	case f.status == statusCancelled:
+	if f.status == statusCancelled {
 		s.about(s.envelope.ID, f.Ticket, f.status)
 		return cancelled()
 	}
-	s.about(s.envelope.ID, f.Ticket, f.status)
-	return s.stored(f.Record)
+	rec, err := s.Records.Persist(context.WithoutCancel(s.r.Context()), s.lane, s.at(f.seen.Incarnation, f.Ticket), f.Record)
+	switch {
+	case err != nil:
+		return outcomeUnknown(err)
+	case s.duplicate:
+		return s.replay(rec)
+	}
+	s.about(s.envelope.ID, rec.Ticket, string(rec.Status))
+	return s.stored(rec)
 }

@@ -17,14 +17,26 @@ func Wire(p *bundle.Parts) *Handler {
 		PausedTargets: p.PausedTargets, Ends: p.Hub, Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
 		Reads: Reads{Origins: p.Reads.Origins, Group: p.Reads.Group},
 		Health: Health{
-			Redis: func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() },
-			Queue: func(ctx context.Context) error { return checkQueue(ctx, p) },
+			Redis:     func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() },
+			Queue:     func(ctx context.Context) error { return checkQueue(ctx, p) },
+			Firestore: checkRecords(p),
 		},
 	}
 	if !p.Config.Callers.Off {
 		c.Caller = caller.Email
 	}
 	return New(c)
+}
+
+// checkRecords reads where a record would be. It is nil without durable records.
+func checkRecords(p *bundle.Parts) Check {
+	if p.Records.Store == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		_, _, err := p.Records.Lookup(ctx, "health", "health")
+		return err
+	}
 }
 
 // checkQueue says whether the queue can be reached, works, and keeps its tasks: many heads without a task mean that it lost

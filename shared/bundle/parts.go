@@ -8,8 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/concurrency"
+	"github.com/seriatim/seriatim/shared/firestoreconn"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/redisconn"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -28,21 +30,15 @@ type Parts struct {
 	Hub           *slot.Hub
 	Queue         *taskqueue.Client
 	Targets       *target.Set
-	Records       Records
+	Records       lane.Records
 	Runner        *lane.Runner
 	Tasks         lane.Tasks
 	Reads         *Reads
 	Drain         *shutdown.Drain
 	Clock         clock.System
 	Random        clock.System
-}
 
-// Records are the durable records. This version keeps none: records live in Redis for their whole retention.
-type Records struct{}
-
-// Lookup finds nothing.
-func (Records) Lookup(context.Context, string, string) (slot.Record, bool, error) {
-	return slot.Record{}, false, nil
+	firestore *firestoreconn.Conn // nil without
 }
 
 // Open makes the parts. Targets that the policy names are looked for among functions first, the Go functions linked into the
@@ -70,8 +66,24 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	p.PausedTargets = slot.NewPausedTargets(rdb, p.Clock.Now)
 	p.Slots.Paused = p.PausedTargets.List
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
+	p.Records = lane.Records{Store: p.openRecords(), Slots: p.Slots, Queue: queue, Clock: p.Clock}
 	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Clock: p.Clock, Random: p.Random}
 	return p, nil
+}
+
+// openRecords returns the store of durable records. Without one no lane is durable.
+func (p *Parts) openRecords() lane.RecordStore {
+	switch c := p.Config; {
+	case c.Records != nil:
+		return c.Records
+	case c.Firestore != nil:
+		p.firestore = firestoreconn.New(*c.Firestore)
+		return record.NewFirestore(p.firestore, record.Options{})
+	}
+	for _, l := range p.Config.Policy.Lanes {
+		l.Durable = false
+	}
+	return nil
 }
 
 // CountMissing counts one missing head over all lanes, and says whether voiding may go on.
@@ -81,7 +93,11 @@ func (p *Parts) CountMissing(ctx context.Context) (bool, error) {
 
 // Close frees the connections. No work may be under way.
 func (p *Parts) Close() error {
-	return errors.Join(p.Reads.close(), p.Hub.Close(), p.Queue.Close(), p.Redis.Close())
+	errs := []error{p.Reads.close(), p.Hub.Close(), p.Queue.Close(), p.Redis.Close()}
+	if p.firestore != nil {
+		errs = append(errs, p.firestore.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func openTargets(doc *policy.Document, functions *target.Set, rdb redis.Cmdable) (*target.Set, error) {

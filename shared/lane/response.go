@@ -32,11 +32,15 @@ func EncodeResponse(r *target.Response, limit int) ([]byte, error) {
 		Status: r.Status, ContentType: r.ContentType, ContentEncoding: r.ContentEncoding,
 		Truncated: r.Truncated || len(r.Body) > limit, Body: r.Body[:min(len(r.Body), limit)],
 	}
-	head, err := json.Marshal(stored)
+	return stored.encode()
+}
+
+func (r Response) encode() ([]byte, error) {
+	head, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode response of status %d: %w", r.Status, err)
 	}
-	return append(append(head, '\n'), stored.Body...), nil
+	return append(append(head, '\n'), r.Body...), nil
 }
 
 // DecodeResponse reads what EncodeResponse packed; ok is false for a record without a response. The error is ErrResponse.

@@ -101,7 +101,8 @@ func TestPut(t *testing.T) {
 			r := dead("a", 1)
 			r.Response, r.Payload.Body = make([]byte, MaxResponse), make([]byte, MaxBody)
 			r.Reason, r.Target, r.Fingerprint = strings.Repeat("w", 512), strings.Repeat("w", 512), strings.Repeat("w", 512)
-			r.Payload.Header = http.Header{"X": {strings.Repeat("<", MaxHeader-len("{\"X\":[\"\"]}\n"))}}
+			r.Payload.IdempotencyKey, r.Payload.Traceparent = "", ""
+			r.Payload.Header = http.Header{"X": {strings.Repeat("<", MaxHeader-len("{\"header\":{\"X\":[\"\"]}}\n"))}}
 			r.Detail = strings.Repeat("d", MaxDetail)
 			put(t, s, r)
 			wantStored(t, s, r)

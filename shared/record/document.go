@@ -50,8 +50,8 @@ type document struct {
 	Started     *time.Time `firestore:"started"`
 	Finished    time.Time  `firestore:"finished"`
 	Response    []byte     `firestore:"response"`
-	// The headers are JSON: a map of lists would be many index entries. They and
-	// the body are null without a payload.
+	// The payload but for its body is JSON: a map of lists would be many index
+	// entries. It and the body are null without a payload.
 	PayloadHeader []byte    `firestore:"payload_header"`
 	PayloadBody   []byte    `firestore:"payload_body"`
 	ExpireAt      time.Time `firestore:"expire_at"`
@@ -100,8 +100,8 @@ func decode(snapshot *firestore.DocumentSnapshot) (Record, error) {
 	}
 	if d.PayloadHeader != nil {
 		r.Payload = &Payload{Body: d.PayloadBody}
-		if err := json.Unmarshal(d.PayloadHeader, &r.Payload.Header); err != nil {
-			return Record{}, fmt.Errorf("%w %s: payload headers: %w", errDocument, snapshot.Ref.ID, err)
+		if err := json.Unmarshal(d.PayloadHeader, r.Payload); err != nil {
+			return Record{}, fmt.Errorf("%w %s: payload: %w", errDocument, snapshot.Ref.ID, err)
 		}
 	}
 	return r, nil

@@ -27,7 +27,7 @@ const (
 	MaxResponse = 264 << 10
 	// MaxBody is the largest body that a lane takes.
 	MaxBody = 512 << 10
-	// MaxHeader bounds the payload's headers, counted as JSON: twice what Cloud
+	// MaxHeader bounds the payload without its body, counted as JSON: twice what Cloud
 	// Tasks takes, for quotes and escapes.
 	MaxHeader = 160 << 10
 	// MaxDetail bounds a Detail.
@@ -79,11 +79,13 @@ type Record struct {
 	ExpireAt time.Time
 }
 
-// Payload is a submitted request: its content headers and forwarded ones, and
-// its body, verbatim.
+// Payload is a submitted request: its content headers and forwarded ones, the
+// client's own idempotency key and trace, and its body, verbatim.
 type Payload struct {
-	Header http.Header
-	Body   []byte
+	Header         http.Header `json:"header,omitempty"`
+	IdempotencyKey string      `json:"idempotency_key,omitempty"`
+	Traceparent    string      `json:"traceparent,omitempty"`
+	Body           []byte      `json:"-"`
 }
 
 // yields tells whether r, which is stored and alive, gives way to other.
@@ -115,6 +117,9 @@ func (p *Payload) validate() error {
 	if p == nil {
 		return nil
 	}
+	if !utf8.ValidString(p.IdempotencyKey) || !utf8.ValidString(p.Traceparent) {
+		return invalid("the payload's idempotency key or trace is not UTF-8")
+	}
 	for name, values := range p.Header {
 		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return invalid("a header of the payload is not UTF-8")
@@ -126,12 +131,12 @@ func (p *Payload) validate() error {
 	return nil
 }
 
-// header is the headers as JSON.
+// header is all but the body, as JSON.
 func (p *Payload) header() []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(p.Header) // strings in lists in a map can always be encoded
+	_ = encoder.Encode(p) // strings in lists in a map can always be encoded
 	return text.Bytes()
 }
 

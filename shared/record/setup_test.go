@@ -64,8 +64,8 @@ func dead(id string, ticket int64) Record {
 		Submitted: now.Add(-time.Hour), Started: now, Finished: now.Add(time.Duration(ticket) * time.Second),
 		Response: []byte("{\"status\":503}\n\x00\xff"),
 		Payload: &Payload{
-			Header: http.Header{"Content-Type": {"text/plain"}, "X-Many": {"a", "b"}},
-			Body:   []byte("any \x00\xff bytes"),
+			Header: http.Header{"Content-Type": {"text/plain"}, "X-Many": {"a", "b"}}, IdempotencyKey: "order-17", Traceparent: "00-1-2-01",
+			Body: []byte("any \x00\xff bytes"),
 		},
 		ExpireAt: ever,
 	}

@@ -133,17 +133,27 @@ func BenchmarkMemory(b *testing.B) {
 		}
 		return res
 	}
-	end := func(lane slot.Lane, i int) {
-		res := reserve(lane, i, true)
-		if _, err := store.Finish(ctx, lane, ended(res.Grant, fmt.Sprintf("%026d", i), slot.Accept)); err != nil {
+	end := func(lane slot.Lane, i, size int) slot.Record {
+		req := ended(reserve(lane, i, true).Grant, fmt.Sprintf("%026d", i), slot.Accept)
+		req.Response = []byte(strings.Repeat("r", size))
+		res, err := store.Finish(ctx, lane, req)
+		if err != nil {
 			b.Fatal(err)
 		}
+		return res.Record
 	}
 	measure("waiting request", func(i int) { reserve(lane, i, false) })
-	measure("ended request, its response left out", func(i int) { end(lane, i) })
+	measure("ended request with a response of 1 KiB", func(i int) { end(lane, i, 1024) })
+	measure("its tombstone, once it is durable elsewhere and its response gone", func(i int) {
+		r := end(lane, i, 1024)
+		if err := store.Flushed(ctx, lane, slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Keyed: true}); err != nil {
+			b.Fatal(err)
+		}
+		rdb.Del(ctx, slot.KeysOf(lane.Key).Response(r.ID)) // as 15 minutes do
+	})
 	measure("idle lane, with the record of its last request", func(i int) {
 		idle := lane
 		idle.Key = fmt.Sprintf("tenant-%d:product-7", i)
-		end(idle, i)
+		end(idle, i, 0)
 	})
 }

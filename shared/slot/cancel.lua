@@ -1,6 +1,6 @@
 -- cancel: take a request out while it waits.
 --
--- KEYS[6]   record of the request
+-- KEYS[6]   record of the request   KEYS[7]  its response, if it was parked
 -- ARGV +1 request id
 -- Reply: OK(ticket, next head)   cancelled, now or before
 --        RUNNING(ticket)                  it holds a live lease
@@ -27,6 +27,7 @@ else
   resolve(t)
   wake()
 end
+redis.call('DEL', KEYS[7])
 finished(REC, r, 'cancelled', {})
 extendForTask()
 save()

@@ -59,22 +59,29 @@ type Finished struct {
 	// Due and K name the task to create after a Retry or Parked of the own ticket; At is the earliest start.
 	Due, At int64
 	K       int
+	// Record is how the request ended; set for OK, but after a Retry.
+	Record Record
 }
 
 // Finish ends an attempt. Only the grant with this fence can; a grant that lapsed but has no successor still can. See Reserve
 // for errors.
 func (s *Store) Finish(ctx context.Context, lane Lane, req FinishRequest) (Finished, error) {
-	r, err := s.run(ctx, finishScript, lane, []string{KeysOf(lane.Key).Record(req.Request)},
+	r, err := s.run(ctx, finishScript, lane, KeysOf(lane.Key).record(req.Request),
 		req.Grant.Ticket, req.Request, req.Grant.Fence, string(req.Outcome), req.Response, req.Reason, req.Detail, req.K,
 		bit(req.Own), lane.Attempts, ms(lane.MaxAge), ms(lane.BackoffMin), ms(lane.BackoffMax), ms(req.RetryAfter),
 		bit(req.Counts), strconv.FormatFloat(req.Jitter, 'f', 3, 64), bit(lane.Park))
 	if err != nil {
 		return Finished{}, err
 	}
-	return Finished{
+	out := Finished{
 		Seen: r.seen(), Verdict: r.verdict, Outcome: Outcome(r.fields["status"]), Due: r.int("due"), At: r.int("at"),
 		K: int(r.int("k")),
-	}, r.err
+	}
+	if out.Verdict == OK && out.Outcome != Retry && out.Outcome != Parked {
+		out.Record = r.record(req.Request)
+		out.Record.Response = req.Response
+	}
+	return out, r.err
 }
 
 // Renew lengthens a live lease and returns its new expiry in Redis milliseconds; ok is false when the lease has lapsed or is

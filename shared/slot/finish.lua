@@ -1,12 +1,13 @@
 -- finish: end an attempt.
 --
--- KEYS[6]   record of the request
+-- KEYS[6]   record of the request   KEYS[7]  its response
 -- ARGV +1 ticket  +2 request id  +3 fence  +4 outcome: done, dead, retry  +5 response (opaque)  +6 reason  +7 detail
 --      +8 own snooze count k (-1: ingest, whose ticket has no task yet)  +9 1: the ticket is the caller's own
 --      +10 attempts allowed  +11 greatest age ms since the first start  +12 +13 backoff min, max ms  +14 Retry-After ms (0: none)
 --      +15 1: counts as an attempt  +16 jitter, a factor around 1  +17 1: park instead of giving up
 -- Reply: OK(status, due, k, at, next head)   status: done, dead, retry (start again from at; its task (ticket, k) is due), or
---                                            parked (the lane stands on it; its task (ticket, k) is due, so that it stays durable)
+--                                            parked (the lane stands on it; its task (ticket, k) is due, so that it stays durable);
+--                                            for done and dead with the record's fields, under rec.
 --        DONE(status, next head)             another grant has ended the request
 --        LOST(next head)                     the lease is another's
 -- Invariant: only the grant with this fence ends the ticket; what it did stands however often the call is repeated (I7).
@@ -18,16 +19,22 @@ local rec = redis.call('HMGET', REC, 'status', 'fence')
 local terminal = rec[1] and rec[1] ~= 'open'
 
 local function answer(verdict, ...) return append(reply(verdict, ...), nextHead()) end
+local function respond(until_)
+  if arg(5) == '' then redis.call('DEL', KEYS[7])
+  else redis.call('SET', KEYS[7], arg(5), 'PXAT', int(until_)) end
+end
 local function record(status, reason)
-  finished(REC, r, status, { 'resp', arg(5), 'reason', reason, 'detail', arg(7), 'durable', '0' })
+  finished(REC, r, status, { 'reason', reason, 'detail', arg(7), 'durable', '0' })
+  respond(now + retention)
 end
 local function again(e)
   return answer('OK', 'status', e.parked == 1 and 'parked' or 'retry', 'due', int(e.due), 'k', int(e.k), 'at', int(e.nb))
 end
+local function final(status) return append(answer('OK', 'status', status), fields()) end
 
 if terminal then
   local own = tonumber(rec[2] or 0) == fence and rec[1] ~= 'cancelled' -- a cancel ends a lapsed run over its head
-  return answer(own and 'OK' or 'DONE', 'status', rec[1])
+  return own and final(rec[1]) or answer('DONE', 'status', rec[1])
 end
 local e = not absent and open(t)
 if not (e and e.r == r) then
@@ -35,7 +42,7 @@ if not (e and e.r == r) then
   if rec[1] and not absent and voided(t) and tonumber(rec[2] or 0) == fence and outcome == 'done' then
     passWhenFull()
     record('done', arg(6))
-    return answer('OK', 'status', 'done')
+    return final('done')
   end
   return answer('LOST')
 end
@@ -74,8 +81,8 @@ if outcome == 'retry' then
   leases = {}
   set('since', now)
   redis.call('HSET', REC, 'reason', reason, 'detail', arg(7))
-  if e.parked == 1 then redis.call('HSET', REC, 'resp', arg(5)) end
   extendForTask()
+  if e.parked == 1 then respond(s['end']) end
   redis.call('PEXPIREAT', REC, int(s['end']))
   wake()
   save()
@@ -89,4 +96,4 @@ resolve(t)
 extend(math.max(now + retention, s.hold) + 60000)
 wake()
 save()
-return answer('OK', 'status', outcome)
+return final(outcome)

@@ -92,7 +92,7 @@ func TestFullRedis(t *testing.T) {
 		}
 		b.clock.Advance(slot.MissingAfter)
 		state.Next.Seen = b.clock.Now()
-		if res, err := b.store.Settle(t.Context(), b.lane, state.Next, "", nil); err != nil || res.Verdict != slot.Voided {
+		if res, err := b.store.Settle(t.Context(), b.lane, state.Next, ""); err != nil || res.Verdict != slot.Voided {
 			t.Errorf("settle: %s, %v", res.Verdict, err)
 		}
 	})

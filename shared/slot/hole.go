@@ -36,17 +36,23 @@ func (s *Store) Confirm(ctx context.Context, lane Lane, requestID string, ticket
 // Void gives up the place of an unconfirmed ticket: at once when its CreateTask failed for certain, else past its deadline.
 // Who looked for its task first calls VoidHead. The verdict is Voided or Kept. See Reserve for errors.
 func (s *Store) Void(ctx context.Context, lane Lane, requestID string, ticket int64, atOnce bool) (Looked, error) {
-	return s.void(ctx, lane, requestID, ticket, atOnce, 0)
+	return s.void(ctx, lane, requestID, ticket, atOnce, 0, 0)
+}
+
+// GiveUp gives up the place of a ticket that its caller has just reserved, at once, with the lease that it got in the same call
+// and has not used: fence is that of the grant, 0 without one. The verdict is Voided or Kept. See Reserve for errors.
+func (s *Store) GiveUp(ctx context.Context, lane Lane, requestID string, ticket, fence int64) (Looked, error) {
+	return s.void(ctx, lane, requestID, ticket, true, 0, fence)
 }
 
 // VoidHead gives up the place of the unconfirmed head, whose task the queue denied when asked after h.Seen, if h.Seen is past
 // the deadline that stands now. The verdict is Voided or Kept. See Reserve for errors.
 func (s *Store) VoidHead(ctx context.Context, lane Lane, h Head) (Looked, error) {
-	return s.void(ctx, lane, h.Request, h.Ticket, false, h.Seen)
+	return s.void(ctx, lane, h.Request, h.Ticket, false, h.Seen, 0)
 }
 
-func (s *Store) void(ctx context.Context, lane Lane, requestID string, ticket int64, atOnce bool, seen int64) (Looked, error) {
-	r, err := s.run(ctx, voidScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, ticket, requestID, bit(atOnce), seen)
+func (s *Store) void(ctx context.Context, lane Lane, requestID string, ticket int64, atOnce bool, seen, fence int64) (Looked, error) {
+	r, err := s.run(ctx, voidScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, ticket, requestID, bit(atOnce), seen, fence)
 	return looked(r, err)
 }
 
@@ -68,22 +74,22 @@ func looked(r reply, err error) (Looked, error) {
 // Missing reports that the queue denied the task of the confirmed head, when asked after h.Seen. The verdict is Again, Check
 // or Kept. See Reserve for errors.
 func (s *Store) Missing(ctx context.Context, lane Lane, h Head) (Looked, error) {
-	return s.settle(ctx, lane, h, "", nil)
+	return s.settle(ctx, lane, h, "")
 }
 
-// Settle ends what Missing began: with Done or Dead and the response as durable records have it, or with the empty status,
-// which voids the ticket. The verdict is Voided, AlreadyDone, Again or Kept. See Reserve for errors.
-func (s *Store) Settle(ctx context.Context, lane Lane, h Head, status Status, response []byte) (Looked, error) {
+// Settle ends what Missing began: with Done or Dead as the durable record has it, to which Redis then points, or with the empty
+// status, which voids the ticket. The verdict is Voided, AlreadyDone, Again or Kept. See Reserve for errors.
+func (s *Store) Settle(ctx context.Context, lane Lane, h Head, status Status) (Looked, error) {
 	word := "void"
 	if status != "" {
 		word = string(status)
 	}
-	return s.settle(ctx, lane, h, word, response)
+	return s.settle(ctx, lane, h, word)
 }
 
-func (s *Store) settle(ctx context.Context, lane Lane, h Head, word string, response []byte) (Looked, error) {
+func (s *Store) settle(ctx context.Context, lane Lane, h Head, word string) (Looked, error) {
 	r, err := s.run(ctx, missingScript, lane, []string{KeysOf(lane.Key).Record(h.Request)},
-		h.Ticket, h.Request, h.K, word, response, ms(MissingAfter), h.Seen)
+		h.Ticket, h.Request, h.K, word, ms(MissingAfter), h.Seen)
 	return looked(r, err)
 }
 

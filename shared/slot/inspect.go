@@ -79,7 +79,7 @@ const RunningListed = 100
 // Inspect reads a lane and, unless requestID is empty, one of its requests. It changes nothing and takes constant work. See
 // Reserve for errors.
 func (s *Store) Inspect(ctx context.Context, lane Lane, requestID string) (State, RequestState, error) {
-	r, err := s.run(ctx, inspectScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID, RunningListed)
+	r, err := s.run(ctx, inspectScript, lane, KeysOf(lane.Key).record(requestID), requestID, RunningListed)
 	if err != nil {
 		return State{}, RequestState{}, err
 	}
@@ -90,8 +90,8 @@ func (s *Store) Inspect(ctx context.Context, lane Lane, requestID string) (State
 		Stands: Standing(r.fields["stands"]), HeadTarget: r.fields["headtarget"], Resolved: r.int("resolved"), NextTicket: r.int("nxt"), Missing: r.int("miss"),
 		Full: r.int("runningcount") >= int64(lane.Concurrency),
 	}
-	req := RequestState{Record: r.record("rec."), Open: r.bool("open"), Live: r.bool("live")}
-	req.ID, req.Known = requestID, req.Status != ""
+	req := RequestState{Record: r.record(requestID), Open: r.bool("open"), Live: r.bool("live")}
+	req.Known = req.Status != ""
 	if req.Open {
 		req.Attempts, req.Parked, req.Unknown = r.int("attempts"), r.bool("parked"), r.bool("unknown")
 	}

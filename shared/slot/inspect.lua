@@ -1,6 +1,6 @@
 -- inspect: what the lane, and one of its requests, look like. Reads only, constant work however long the lane.
 --
--- KEYS[6]   record of the request
+-- KEYS[6]   record of the request   KEYS[7]  its response
 -- ARGV +1 request id ('': the lane only)  +2 greatest number of running requests to list
 -- Reply: LANE(lane scalars, head, 'running', 'ticket id started ...', request fields, 'rec.'.. the record's fields)
 
@@ -27,6 +27,7 @@ append(out, nextHead())
 if r ~= '' then
   local rec = redis.call('HGETALL', REC)
   local t = 0
+  append(out, { 'rec.resp', redis.call('GET', KEYS[7]) or '' })
   for i = 1, #rec, 2 do
     append(out, { 'rec.' .. rec[i], rec[i + 1] })
     if rec[i] == 'ticket' then t = tonumber(rec[i + 1]) end

@@ -27,11 +27,19 @@ func (k Keys) Voided() string { return k.prefix + "v" }
 // Record is the hash with the record of one request.
 func (k Keys) Record(requestID string) string { return k.prefix + "i:" + requestID }
 
+// Response is the response of one request, once it has ended with one: a key of its own, so that it can go before its record.
+func (k Keys) Response(requestID string) string { return k.prefix + "b:" + requestID }
+
 // Wake is the pub/sub channel on which scripts name the ticket that may start next.
 func (k Keys) Wake() string { return k.prefix + "w" }
 
 // Ended is the pub/sub channel on which scripts name the requests that have ended.
 func (k Keys) Ended() string { return k.prefix + "e" }
+
+// record names what scripts know of one request.
+func (k Keys) record(requestID string) []string {
+	return []string{k.Record(requestID), k.Response(requestID)}
+}
 
 func (k Keys) lane() []string {
 	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}

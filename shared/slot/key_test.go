@@ -20,7 +20,7 @@ var hostileKeys = []string{
 // names lists every Redis name of a lane.
 func names(key string) []string {
 	k := slot.KeysOf(key)
-	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Wake()}
+	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Response("r"), k.Response(""), k.Wake()}
 }
 
 // hashTag is what Redis Cluster hashes of a key: what stands between the first '{' and the next '}', unless that is empty.
@@ -114,7 +114,7 @@ func (b *bundle) everyScript(t *testing.T) {
 		t.Fatalf("renew: %t, %v", ok, err)
 	}
 	b.start(t, tasks[0])
-	b.finish(t, ended(g, "first", slot.Accept))
+	b.flushed(t, b.finish(t, ended(g, "first", slot.Accept)).Record, nil)
 	b.confirm(t, tasks[1])
 	b.void(t, "c", tasks[2].Ticket, true)
 	b.kick(t, tasks[0].Incarnation, 0, "kick")

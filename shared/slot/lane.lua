@@ -6,6 +6,7 @@
 -- KEYS[4] :d  zset    tickets above u that are resolved without having started, score = ticket
 -- KEYS[5] :v  zset    voided tickets, score = ticket
 -- KEYS[6] :i:<id> hash the record of the request that the call is about (scripts that take one)
+-- KEYS[7] :b:<id> text the response of that request, once it has one (scripts that write or read it)
 --
 -- ARGV[1]  generation that the caller expects   ARGV[2]  end of the quarantine, ms (0: none)   ARGV[3]  1: generation is young
 -- ARGV[4]  concurrency   ARGV[5] burst   ARGV[6] spacing ms   ARGV[7] lease ms   ARGV[8] confirm deadline D, ms
@@ -285,6 +286,12 @@ end
 local function append(list, more)
   for _, v in ipairs(more) do list[#list + 1] = v end
   return list
+end
+-- All that is known of the request, for who asks how it ended.
+local function fields()
+  local stored = redis.call('HGETALL', REC)
+  for i = 1, #stored, 2 do stored[i] = 'rec.' .. stored[i] end
+  return stored
 end
 -- A wake-up names the one ticket that may start next; nobody else need look.
 local function wake()

@@ -1,14 +1,14 @@
 -- missing: a confirmed head whose task Cloud Tasks does not know.
 --
 -- KEYS[6]   record of the request
--- ARGV +1 ticket  +2 request id  +3 snooze count k  +4 '' or what durable records say: void, done, dead  +5 response  +6 wait between looks, ms
---      +7 instant ms before which the caller's look did not begin: a call that is sent again is no second look
+-- ARGV +1 ticket  +2 request id  +3 snooze count k  +4 '' or what durable records say: void, done, dead  +5 wait between looks, ms
+--      +6 instant ms before which the caller's look did not begin: a call that is sent again is no second look
 -- Reply: AGAIN(at)    first look recorded: look again from at
 --        CHECK        second look, nothing changed: read the durable records, then call again with what they say
 --        VOIDED(next head)  place given up; its task, should it come, takes a new ticket
---        DONE(next head)    resolved with the durable record
+--        DONE(next head)    resolved: the record says how it ended, and points to the durable one
 --        KEPT(next head)    it is no longer such a head
--- Invariant: two looks, the second begun at least +6 after the first was recorded, with the same ticket and k, no live lease, not unconfirmed.
+-- Invariant: two looks, the second begun at least +5 after the first was recorded, with the same ticket and k, no live lease, not unconfirmed.
 
 local t, r, k, settle = narg(1), arg(2), narg(3), arg(4)
 local e = not absent and open(t)
@@ -25,8 +25,8 @@ if s.miss ~= t or s.missk ~= k then
   set('missk', k)
   set('missat', now)
 end
-local at = s.missat + narg(6)
-if narg(7) < at then
+local at = s.missat + narg(5)
+if narg(6) < at then
   save()
   return reply('AGAIN', 'at', int(at))
 end
@@ -38,7 +38,7 @@ if settle == 'void' then
   save()
   return answer('VOIDED')
 end
-finished(REC, r, settle, { 'resp', arg(5), 'durable', '1' })
+finished(REC, r, settle, { 'durable', '1' })
 resolve(t)
 set('prev', 0)
 wake()

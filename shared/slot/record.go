@@ -21,11 +21,14 @@ const (
 
 // Record is the stored outcome of a request, or what is known of an open one.
 type Record struct {
-	ID       string
-	Status   Status
-	Ticket   int64
-	Attempts int64
-	// Response is opaque to this package.
+	ID     string
+	Status Status
+	// Fingerprint is that of the request which reserved the id.
+	Fingerprint string
+	// Ticket is the request's, Fence the number of its last lease, 0 where it never had one.
+	Ticket, Fence int64
+	Attempts      int64
+	// Response is opaque to this package. Redis may no longer have that of a Durable record.
 	Response []byte
 	// Reason and Detail say why the last attempt failed.
 	Reason, Detail string
@@ -37,12 +40,13 @@ type Record struct {
 	Durable bool
 }
 
-func (r *reply) record(prefix string) Record {
+func (r *reply) record(id string) Record {
 	return Record{
-		Status: Status(r.fields[prefix+"status"]), Ticket: r.int(prefix + "ticket"), Attempts: r.int(prefix + "attempts"),
-		Response: []byte(r.fields[prefix+"resp"]), Reason: r.fields[prefix+"reason"], Detail: r.fields[prefix+"detail"],
-		Target: r.fields[prefix+"target"], Submitted: r.time(prefix + "submitted"), Started: r.time(prefix + "started"),
-		Finished: r.time(prefix + "finished"), Durable: r.bool(prefix + "durable"),
+		ID: id, Status: Status(r.fields["rec.status"]), Fingerprint: r.fields["rec.fp"], Ticket: r.int("rec.ticket"),
+		Fence: r.int("rec.fence"), Attempts: r.int("rec.attempts"), Response: []byte(r.fields["rec.resp"]),
+		Reason: r.fields["rec.reason"], Detail: r.fields["rec.detail"], Target: r.fields["rec.target"],
+		Submitted: r.time("rec.submitted"), Started: r.time("rec.started"), Finished: r.time("rec.finished"),
+		Durable: r.bool("rec.durable"),
 	}
 }
 

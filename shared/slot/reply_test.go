@@ -16,7 +16,7 @@ func FuzzParseReply(f *testing.F) {
 	for _, words := range []string{
 		"", "OK", "OK\x00now", "OK\x00now\x001796119200000", "RUN\x00ticket\x001\x00fence\x002\x00expiry\x003\x00attempt\x001\x00k\x000",
 		"WAIT\x00until\x00x", "OK\x00isi\x001e9", "OK\x00h\x0099999999999999999999", "OK\x00:1\x00a", "_", "LANE\x00running\x001 a 2 3",
-		"LANE\x00running\x00x y z", "REPLAY\x00status\x00done\x00started\x00-1\x00resp\x00\xff", "OK\x00now\x001\x00now\x002",
+		"LANE\x00running\x00x y z", "REPLAY\x00rec.status\x00done\x00rec.started\x00-1\x00rec.resp\x00\xff", "OK\x00now\x001\x00now\x002",
 	} {
 		f.Add(words)
 	}

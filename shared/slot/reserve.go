@@ -90,7 +90,7 @@ type Grant struct {
 // Redis, ErrGeneration, ErrFormat or ErrReply; after one the ticket may or may not have been taken, and the same call with
 // the same Owner tells.
 func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Reservation, error) {
-	r, err := s.run(ctx, reserveScript, lane, []string{KeysOf(lane.Key).Record(req.ID)},
+	r, err := s.run(ctx, reserveScript, lane, KeysOf(lane.Key).record(req.ID),
 		req.ID, req.Fingerprint, req.Owner, bit(req.Immediate), bit(req.Adopt), lane.MaxDepth, ms(Horizon),
 		req.Submitted.UnixMilli(), req.Target, unix(req.Deadline), bit(req.Redrive))
 	if err != nil {
@@ -105,8 +105,7 @@ func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Res
 	case Run:
 		res.Grant = r.grant(req.Owner)
 	case Replayed:
-		res.Record = r.record("")
-		res.Record.ID = req.ID
+		res.Record = r.record(req.ID)
 	}
 	return res, r.err
 }

@@ -1,9 +1,9 @@
 -- reserve: look the request up, take the next ticket, and grant it at once where the lane is idle and due.
 --
--- KEYS[6]   record of the request
+-- KEYS[6]   record of the request   KEYS[7]  its response
 -- ARGV +1 request id  +2 fingerprint  +3 owner (nonce of the caller)  +4 1: may run at once  +5 1: adopt, no limits apply
 --      +6 greatest depth  +7 horizon ms  +8 submitted ms  +9 target  +10 deadline ms (0: none)  +11 1: a dead request runs again
--- Reply: REPLAY(status, resp, ...)   the record is terminal
+-- Reply: REPLAY(the record's fields under rec.)   the record is terminal
 --        MISMATCH                    the id is in use with another fingerprint
 --        RUN(ticket, fence, expiry, attempt, k, slip)   granted
 --        OK(ticket, slot, position, due)     a new ticket, or the caller's own again
@@ -13,8 +13,7 @@
 
 local r, fp, owner = arg(1), arg(2), arg(3)
 local fast, adopt, deadline, redrive = arg(4) == '1', arg(5) == '1', narg(10), arg(11) == '1'
-local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner', 'resp', 'durable', 'submitted', 'started',
-  'finished', 'attempts', 'reason', 'detail', 'target')
+local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner')
 local status, mapped = rec[1], tonumber(rec[3] or 0)
 
 local function told(verdict, t, ...)
@@ -28,9 +27,7 @@ end
 
 if status == 'done' or (status == 'dead' and not redrive) then
   if rec[2] ~= fp then return reply('MISMATCH') end
-  return reply('REPLAY', 'status', status, 'ticket', int(mapped), 'resp', rec[5] or '', 'durable', rec[6] or '0',
-    'submitted', rec[7] or '0', 'started', rec[8] or '0', 'finished', rec[9] or '0', 'attempts', rec[10] or '0',
-    'reason', rec[11] or '', 'detail', rec[12] or '', 'target', rec[13] or '')
+  return append(reply('REPLAY', 'ticket', int(mapped), 'rec.resp', redis.call('GET', KEYS[7]) or ''), fields())
 end
 
 local e = status == 'open' and mapped > 0 and not absent and open(mapped)
@@ -63,7 +60,8 @@ local t = s.nxt
 local atOnce = fast and not head() and running() < n and s.paused == 0
   and now >= math.max(runAt(false), quarantine)
 redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
-redis.call('HDEL', REC, 'resp', 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail', 'steered')
+redis.call('DEL', KEYS[7])
+redis.call('HDEL', REC, 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail', 'steered')
 if not head() and running() < n then
   -- Nobody waited: only from now on has a start been possible, and the time before tells nothing about the lane's interval.
   afresh()

@@ -146,10 +146,13 @@ func TestReserveOfAKnownRequest(t *testing.T) {
 			b.clock.Advance(30 * time.Millisecond)
 			end := ended(g, "a", slot.Accept)
 			end.Response = []byte("\x00\xff|;\r\n{}")
-			b.finish(t, end)
+			told := b.finish(t, end).Record
 			want := slot.Record{
-				ID: "a", Status: slot.Done, Ticket: g.Ticket, Attempts: 1, Response: end.Response, Target: "shop",
+				ID: "a", Status: slot.Done, Fingerprint: "print-a", Ticket: g.Ticket, Fence: g.Fence, Attempts: 1, Response: end.Response, Target: "shop",
 				Submitted: ingest("a").Submitted.UTC(), Started: started, Finished: started.Add(30 * time.Millisecond),
+			}
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Errorf("finish (-want +got):\n%s", diff)
 			}
 			for range 2 {
 				res := b.reserve(t, ingest("a"))

@@ -1,6 +1,6 @@
 -- resolve: settle the request on which a lane stands, parked or unknown. Constant work.
 --
--- KEYS[6]   record of the request
+-- KEYS[6]   record of the request   KEYS[7]  its response
 -- ARGV +1 request id  +2 what becomes of it:
 --           of a parked one: redrive (it runs again in its place, with all its attempts), skip (it is dead, the lane goes on)
 --           of an unknown one: retry (it runs again), done, dead
@@ -36,8 +36,8 @@ if word == 'redrive' or word == 'retry' then
   leases, status = {}, 'open'
 else
   status = word == 'done' and 'done' or 'dead'
-  finished(REC, r, status, word == 'skip' and { 'durable', '0' } or
-    { 'durable', '0', 'resp', '', 'reason', 'resolved', 'detail', 'an operator said so' })
+  if word == 'skip' then redis.call('PEXPIREAT', KEYS[7], int(now + retention)) else redis.call('DEL', KEYS[7]) end
+  finished(REC, r, status, word == 'skip' and { 'durable', '0' } or { 'durable', '0', 'reason', 'resolved', 'detail', 'an operator said so' })
   resolve(t)
 end
 afresh()

@@ -38,6 +38,9 @@ var missingLua string
 //go:embed kick.lua
 var kickLua string
 
+//go:embed flushed.lua
+var flushedLua string
+
 //go:embed inspect.lua
 var inspectLua string
 
@@ -74,6 +77,7 @@ var (
 	missingScript = newScript("missing", missingLua)
 	kickScript    = newScript("kick", kickLua)
 	inspectScript = newScript("inspect", inspectLua)
+	flushedScript = newScript("flushed", flushedLua)
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)
 	cancelScript  = newScript("cancel", cancelLua)

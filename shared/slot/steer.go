@@ -24,7 +24,7 @@ type Cancelling struct {
 
 // Cancel takes a request out while it waits. Its id is free again, its task finds it cancelled. See Reserve for errors.
 func (s *Store) Cancel(ctx context.Context, lane Lane, requestID string) (Cancelling, error) {
-	r, err := s.run(ctx, cancelScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID)
+	r, err := s.run(ctx, cancelScript, lane, KeysOf(lane.Key).record(requestID), requestID)
 	if err != nil {
 		return Cancelling{}, err
 	}
@@ -51,7 +51,7 @@ const (
 // OK with the record's Status, StillRunning, AlreadyFinished, None, or Kept where the lane does not stand on it in that way.
 // Who resolves leaves a kick. See Reserve for errors.
 func (s *Store) Resolve(ctx context.Context, lane Lane, requestID string, as Resolution, owner string) (Cancelling, error) {
-	r, err := s.run(ctx, resolveScript, lane, []string{KeysOf(lane.Key).Record(requestID)}, requestID, string(as), owner)
+	r, err := s.run(ctx, resolveScript, lane, KeysOf(lane.Key).record(requestID), requestID, string(as), owner)
 	if err != nil {
 		return Cancelling{}, err
 	}

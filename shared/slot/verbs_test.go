@@ -59,13 +59,14 @@ func (b *bundle) verbs(t *testing.T, task slot.StartRequest, g slot.Grant) map[s
 		"confirm": func() error { _, err := b.store.Confirm(ctx, lane, "a", task.Ticket, task.Incarnation); return err },
 		"void":    func() error { _, err := b.store.Void(ctx, lane, "a", task.Ticket, true); return err },
 		"missing": func() error { _, err := b.store.Missing(ctx, lane, h); return err },
-		"settle":  func() error { _, err := b.store.Settle(ctx, lane, h, "", nil); return err },
+		"settle":  func() error { _, err := b.store.Settle(ctx, lane, h, ""); return err },
 		"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
 		"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
 		"resolve": func() error { _, err := b.store.Resolve(ctx, lane, "a", slot.Skip, "o"); return err },
 		"cancel":  func() error { _, err := b.store.Cancel(ctx, lane, "a"); return err },
 		"pause":   func() error { _, err := b.store.Pause(ctx, lane, true); return err },
 		"purge":   func() error { _, err := b.store.Purge(ctx, lane); return err },
+		"flushed": func() error { return b.store.Flushed(ctx, lane, slot.FlushedRequest{ID: "a"}) },
 	}
 }
 

@@ -30,6 +30,13 @@ func KickTaskID(key string, incarnation, seq int64) string {
 	return taskID("kick", key, number(incarnation), number(seq))
 }
 
+// FlushTaskID returns the id of the task that carries how a request ended to
+// the durable records, in the form of [RequestTaskID] and never equal to one of
+// its ids.
+func FlushTaskID(key string, incarnation, ticket int64, requestID string) string {
+	return taskID("flush", key, number(incarnation), number(ticket), requestID)
+}
+
 // taskID hashes the parts, each behind its length: no two lists of parts share
 // an input.
 func taskID(parts ...string) string {

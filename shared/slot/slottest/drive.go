@@ -53,7 +53,7 @@ func (w *World) missing(h slot.Head) error {
 		return err
 	}
 	w.voids = append(w.voids, func() error {
-		return w.give(h.Ticket, func() (slot.Looked, error) { return w.store.Settle(w.ctx, w.lane, h, "", nil) })
+		return w.give(h.Ticket, func() (slot.Looked, error) { return w.store.Settle(w.ctx, w.lane, h, "") })
 	})
 	return nil
 }

@@ -47,6 +47,8 @@ func read(ctx context.Context, rdb redis.Cmdable, key string) (map[string]string
 	}
 	fields := map[string]string{}
 	switch kind {
+	case "string":
+		fields[""], err = rdb.Get(ctx, key).Result()
 	case "hash":
 		fields, err = rdb.HGetAll(ctx, key).Result()
 	case "zset":

@@ -34,6 +34,9 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	for id, r := range l.records {
 		out["i:"+id] = r.fields()
 	}
+	for id, b := range l.bodies {
+		out["b:"+id] = map[string]string{"": b.text}
+	}
 	for name, fields := range out {
 		if len(fields) == 0 {
 			delete(out, name)
@@ -53,6 +56,9 @@ func (s *Store) Ends(key string) map[string]int64 {
 		for id, r := range l.records {
 			out["i:"+id] = r.end
 		}
+		for id, b := range l.bodies {
+			out["b:"+id] = b.end
+		}
 	}
 	return out
 }
@@ -63,6 +69,7 @@ func (s *Store) Forget(key, requestID string) {
 	defer s.mu.Unlock()
 	if l := s.lanes[key]; l != nil {
 		delete(l.records, requestID)
+		delete(l.bodies, requestID)
 	}
 }
 
@@ -108,7 +115,7 @@ func (r *record) fields() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
 		"status": r.status, "fp": r.fp, "owner": r.owner, "reason": r.reason, "detail": r.detail, "target": r.target,
-		"durable": r.durable, "resp": r.resp, "steered": r.steered, "ticket": number(r.ticket), "fence": number(r.fence),
+		"durable": r.durable, "steered": r.steered, "ticket": number(r.ticket), "fence": number(r.fence),
 		"submitted": number(r.submitted), "started": number(r.started), "finished": number(r.finished),
 		"attempts": number(r.attempts),
 	} {

@@ -32,11 +32,10 @@ func (s *Store) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest)
 func (f *finish) run() slot.Finished {
 	t, fence := f.req.Grant.Ticket, f.req.Grant.Fence
 	if f.r.terminal() && !f.without(TerminalStays) {
-		verdict := slot.AlreadyDone
 		if f.r.fence == fence && f.r.status != string(slot.Cancelled) {
-			verdict = slot.OK
+			return f.final(slot.Outcome(f.r.status))
 		}
-		return slot.Finished{Verdict: verdict, Outcome: slot.Outcome(f.r.status)}
+		return slot.Finished{Verdict: slot.AlreadyDone, Outcome: slot.Outcome(f.r.status)}
 	}
 	var e *entry
 	if !f.absent {
@@ -45,7 +44,7 @@ func (f *finish) run() slot.Finished {
 	if e == nil || e.r != f.req.Request {
 		if f.r != nil && f.r.status != "" && !f.absent && f.v[t] && f.r.fence == fence && f.req.Outcome == slot.Accept {
 			f.write(slot.Accept, f.req.Reason)
-			return slot.Finished{Verdict: slot.OK, Outcome: slot.Accept}
+			return f.final(slot.Accept)
 		}
 		return slot.Finished{Verdict: slot.Lost}
 	}
@@ -92,7 +91,6 @@ func (f *finish) end(t int64, e *entry) slot.Finished {
 	}
 	if outcome == slot.GiveUp && f.lane.Park {
 		e.parked, f.s.fails = 1, 0
-		f.record(f.req.Request).resp = string(f.req.Response)
 		outcome = slot.Retry
 	}
 	if outcome == slot.Retry {
@@ -106,7 +104,14 @@ func (f *finish) end(t int64, e *entry) slot.Finished {
 	f.extend(max(f.now+f.retain, f.s.hold) + 60000)
 	f.wake()
 	f.save()
-	return slot.Finished{Verdict: slot.OK, Outcome: outcome}
+	return f.final(outcome)
+}
+
+// final answers for a request that has ended.
+func (f *finish) final(outcome slot.Outcome) slot.Finished {
+	out := slot.Finished{Verdict: slot.OK, Outcome: outcome, Record: f.export(f.req.Request)}
+	out.Record.Response = f.req.Response
+	return out
 }
 
 func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Finished {
@@ -133,6 +138,9 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 	r.reason, r.detail = reason, f.req.Detail
 	f.extendForTask()
 	r.end = f.s.end
+	if e.parked == 1 {
+		f.respond(f.s.end)
+	}
 	f.wake()
 	f.save()
 	return out
@@ -141,8 +149,18 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 // write makes the record terminal.
 func (f *finish) write(status slot.Outcome, reason string) {
 	r := f.record(f.req.Request)
-	r.resp, r.reason, r.detail, r.durable = string(f.req.Response), reason, f.req.Detail, "0"
+	r.reason, r.detail, r.durable = reason, f.req.Detail, "0"
 	f.finished(r, slot.Status(status))
+	f.respond(r.end)
+}
+
+// respond stores the response until then.
+func (f *finish) respond(until int64) {
+	if len(f.req.Response) == 0 {
+		delete(f.bodies, f.req.Request)
+		return
+	}
+	f.bodies[f.req.Request] = body{string(f.req.Response), until}
 }
 
 // Renew is slot.Store.Renew.

@@ -34,31 +34,31 @@ func (s *Store) Confirm(ctx context.Context, l slot.Lane, requestID string, tick
 
 // Missing is slot.Store.Missing.
 func (s *Store) Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
-	return s.settle(ctx, l, h, "", nil)
+	return s.settle(ctx, l, h, "")
 }
 
 // Settle is slot.Store.Settle.
-func (s *Store) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status, response []byte) (slot.Looked, error) {
+func (s *Store) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error) {
 	word := "void"
 	if status != "" {
 		word = string(status)
 	}
-	return s.settle(ctx, l, h, word, response)
+	return s.settle(ctx, l, h, word)
 }
 
-func (s *Store) settle(ctx context.Context, l slot.Lane, h slot.Head, word string, response []byte) (slot.Looked, error) {
+func (s *Store) settle(ctx context.Context, l slot.Lane, h slot.Head, word string) (slot.Looked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.begin(ctx, "missing", l)
 	if err != nil {
 		return slot.Looked{}, err
 	}
-	out := c.missing(h, word, response)
+	out := c.missing(h, word)
 	s.end(c, l.Policy)
 	return out, nil
 }
 
-func (c *call) missing(h slot.Head, word string, response []byte) slot.Looked {
+func (c *call) missing(h slot.Head, word string) slot.Looked {
 	t := h.Ticket
 	answer := func(v slot.Verdict) slot.Looked { return slot.Looked{Seen: c.seen(true), Verdict: v} }
 	var e *entry
@@ -92,7 +92,7 @@ func (c *call) missing(h slot.Head, word string, response []byte) slot.Looked {
 		c.save()
 		return answer(slot.Voided)
 	}
-	r.status, r.resp, r.finished, r.durable, r.end = word, string(response), c.now, "1", c.now+c.retain
+	r.status, r.finished, r.durable, r.end = word, c.now, "1", c.now+c.retain
 	c.resolve(t)
 	c.s.prev = 0
 	c.wake()
@@ -200,7 +200,7 @@ func (c *call) inspectRequest(id string) slot.RequestState {
 	if id == "" || r == nil {
 		return out
 	}
-	out.Record, out.Known = r.export(id), r.status != ""
+	out.Record, out.Known = c.export(id), r.status != ""
 	if e := c.open(r.ticket); !c.absent && r.ticket > 0 && e != nil && e.r == id {
 		out.Open, out.Live, out.Attempts = true, c.live(r.ticket), e.att
 		out.Parked, out.Unknown = e.parked == 1, c.unknown(r.ticket, e)

@@ -26,7 +26,7 @@ func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 		if r.fp != req.Fingerprint {
 			return slot.Reservation{Seen: c.seen(false), Verdict: slot.Mismatch}
 		}
-		return slot.Reservation{Seen: c.seen(false), Verdict: slot.Replayed, Ticket: r.ticket, Reason: r.reason, Record: r.export(req.ID)}
+		return slot.Reservation{Seen: c.seen(false), Verdict: slot.Replayed, Ticket: r.ticket, Record: c.export(req.ID)}
 	}
 	if r != nil && r.status == string(slot.Open) && r.ticket > 0 && !c.absent {
 		if e := c.open(r.ticket); e != nil && e.r == req.ID {
@@ -105,6 +105,7 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 	if h == 0 && c.running() < c.n {
 		c.afresh()
 	}
+	delete(c.bodies, req.ID)
 	if !c.without(TicketsGrow) {
 		c.s.nxt = t + 1
 	}
@@ -146,11 +147,12 @@ func (c *call) grantOf(t int64, e *entry, owner string) slot.Grant {
 	}
 }
 
-// export is the record as Reserve and Inspect tell it.
-func (r *record) export(id string) slot.Record {
+// export is the record as Reserve, Finish and Inspect tell it.
+func (c *call) export(id string) slot.Record {
+	r := c.records[id]
 	return slot.Record{
-		ID: id, Status: slot.Status(r.status), Ticket: r.ticket, Attempts: r.attempts, Response: []byte(r.resp),
-		Reason: r.reason, Detail: r.detail, Target: r.target, Durable: r.durable == "1",
+		ID: id, Status: slot.Status(r.status), Fingerprint: r.fp, Ticket: r.ticket, Fence: r.fence, Attempts: r.attempts,
+		Response: []byte(c.bodies[id].text), Reason: r.reason, Detail: r.detail, Target: r.target, Durable: r.durable == "1",
 		Submitted: instant(r.submitted), Started: instant(r.started), Finished: instant(r.finished),
 	}
 }

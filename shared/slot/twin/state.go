@@ -26,9 +26,9 @@ type entry struct {
 
 // record is the hash :i of one request. set says which fields exist, since some scripts ask.
 type record struct {
-	status, fp, owner, reason, detail, target, durable, resp, steered string
-	ticket, fence, submitted, started, finished, attempts             int64
-	end                                                               int64 // 0: none
+	status, fp, owner, reason, detail, target, durable, steered string
+	ticket, fence, submitted, started, finished, attempts       int64
+	end                                                         int64 // 0: none
 }
 
 func (r *record) terminal() bool { return r != nil && r.status != "" && r.status != string(slot.Open) }
@@ -41,10 +41,17 @@ type lane struct {
 	d       []int64         // resolved without a start, above u; sorted
 	v       map[int64]bool
 	records map[string]*record
+	bodies  map[string]body // responses, by request id
+}
+
+// body is the text :b of one request.
+type body struct {
+	text string
+	end  int64
 }
 
 func newLane() *lane {
-	return &lane{q: map[int64]*entry{}, l: map[int64]int64{}, v: map[int64]bool{}, records: map[string]*record{}}
+	return &lane{q: map[int64]*entry{}, l: map[int64]int64{}, v: map[int64]bool{}, records: map[string]*record{}, bodies: map[string]body{}}
 }
 
 // below counts the members of d under t.
@@ -75,6 +82,11 @@ func (l *lane) expire(now int64) {
 	for id, r := range l.records {
 		if r.end != 0 && r.end <= now {
 			delete(l.records, id)
+		}
+	}
+	for id, b := range l.bodies {
+		if b.end <= now {
+			delete(l.bodies, id)
 		}
 	}
 }

@@ -47,6 +47,7 @@ func (c *call) cancel(id string) slot.Cancelling {
 		c.resolve(t)
 		c.wake()
 	}
+	delete(c.bodies, id)
 	c.finished(r, slot.Cancelled)
 	c.extendForTask()
 	c.save()
@@ -123,8 +124,12 @@ func (c *call) settleAs(t int64, e *entry, r *record, as slot.Resolution) {
 		c.finished(r, slot.Dead)
 	}
 	r.durable = "0"
+	if b, ok := c.bodies[e.r]; ok && as == slot.Skip {
+		c.bodies[e.r] = body{b.text, r.end}
+	}
 	if as != slot.Skip {
-		r.resp, r.reason, r.detail = "", "resolved", "an operator said so"
+		delete(c.bodies, e.r)
+		r.reason, r.detail = "resolved", "an operator said so"
 	}
 	c.resolve(t)
 }

@@ -90,7 +90,7 @@ func pick[T any](p *pair, list []T, label string) (v T) {
 func (p *pair) step() {
 	verbs := []func(){
 		p.advance, p.advance, p.reserve, p.reserve, p.reserve, p.start, p.start, p.start, p.drive, p.drive, p.finish, p.finish,
-		p.finish, p.renew, p.confirm, p.void, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.operate, p.steer,
+		p.finish, p.flushed, p.flushed, p.renew, p.confirm, p.void, p.giveUp, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.operate, p.steer,
 	}
 	verbs[rapid.IntRange(0, len(verbs)-1).Draw(p.T, "verb")]()
 }
@@ -157,9 +157,11 @@ type verbs interface {
 	Renew(context.Context, slot.Lane, slot.Grant) (int64, bool, error)
 	Confirm(context.Context, slot.Lane, string, int64, int64) (bool, error)
 	Void(context.Context, slot.Lane, string, int64, bool) (slot.Looked, error)
+	GiveUp(context.Context, slot.Lane, string, int64, int64) (slot.Looked, error)
 	VoidHead(context.Context, slot.Lane, slot.Head) (slot.Looked, error)
 	Missing(context.Context, slot.Lane, slot.Head) (slot.Looked, error)
-	Settle(context.Context, slot.Lane, slot.Head, slot.Status, []byte) (slot.Looked, error)
+	Settle(context.Context, slot.Lane, slot.Head, slot.Status) (slot.Looked, error)
+	Flushed(context.Context, slot.Lane, slot.FlushedRequest) error
 	Kick(context.Context, slot.Lane, int64, int64, string) (int64, int64, error)
 	Cancel(context.Context, slot.Lane, string) (slot.Cancelling, error)
 	Resolve(context.Context, slot.Lane, string, slot.Resolution, string) (slot.Cancelling, error)

@@ -2,6 +2,7 @@ package twin_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -75,7 +76,7 @@ func (p *pair) finish() {
 		return
 	}
 	req := slot.FinishRequest{
-		Grant: g.Grant, Request: g.request, Response: []byte(fmt.Sprint("result ", g.Fence)), Reason: "status", Detail: "d",
+		Grant: g.Grant, Request: g.request, Response: p.response(g.Fence), Reason: "status", Detail: "d",
 		Outcome: rapid.SampledFrom([]slot.Outcome{slot.Accept, slot.Retry, slot.Retry, slot.GiveUp}).Draw(p.T, "outcome"),
 		K:       rapid.IntRange(-1, 2).Draw(p.T, "k"), Own: rapid.Bool().Draw(p.T, "own"),
 		Counts: rapid.IntRange(0, 3).Draw(p.T, "counts") > 0, Jitter: rapid.SampledFrom([]float64{1, 0.8, 1.2}).Draw(p.T, "jitter"),
@@ -83,6 +84,24 @@ func (p *pair) finish() {
 	}
 	res := both(p, "finish", func(v verbs) (slot.Finished, error) { return v.Finish(p.Context(), p.lane, req) })
 	p.seen = res.Seen
+}
+
+// response is none, a short one, or one that Redis gives away once it is durable.
+func (p *pair) response(fence int64) []byte {
+	text := fmt.Sprint("result ", fence)
+	return []byte(strings.Repeat(text, rapid.SampledFrom([]int{0, 1, 1, slot.FlushedResponse}).Draw(p.T, "size")))
+}
+
+func (p *pair) flushed() {
+	g := pick(p, p.grants, "grant")
+	if g.Ticket == 0 {
+		return
+	}
+	req := slot.FlushedRequest{
+		ID: g.request, Ticket: g.Ticket, Fence: g.Fence + int64(rapid.IntRange(0, 4).Draw(p.T, "other")/4),
+		Same: rapid.IntRange(0, 3).Draw(p.T, "same") > 0, Keyed: rapid.Bool().Draw(p.T, "keyed"),
+	}
+	both(p, "flushed", func(v verbs) (struct{}, error) { return struct{}{}, v.Flushed(p.Context(), p.lane, req) })
 }
 
 func (p *pair) renew() {
@@ -121,6 +140,16 @@ func (p *pair) void() {
 	p.seen = res.Seen
 }
 
+func (p *pair) giveUp() {
+	g := pick(p, p.grants, "grant")
+	if g.Ticket == 0 {
+		return
+	}
+	fence := g.Fence * int64(rapid.IntRange(0, 1).Draw(p.T, "leased"))
+	res := both(p, "give up", func(v verbs) (slot.Looked, error) { return v.GiveUp(p.Context(), p.lane, g.request, g.Ticket, fence) })
+	p.seen = res.Seen
+}
+
 func (p *pair) voidHead() {
 	h := p.head()
 	res := both(p, "void head", func(v verbs) (slot.Looked, error) { return v.VoidHead(p.Context(), p.lane, h) })
@@ -146,7 +175,7 @@ func (p *pair) settle() {
 	status := rapid.SampledFrom([]slot.Status{"", "", slot.Done, slot.Dead}).Draw(p.T, "status")
 	if h := p.head(); h.Ticket != 0 {
 		both(p, "settle", func(v verbs) (slot.Looked, error) {
-			return v.Settle(p.Context(), p.lane, h, status, []byte("from the records"))
+			return v.Settle(p.Context(), p.lane, h, status)
 		})
 	}
 }
@@ -185,7 +214,7 @@ func (p *pair) operate() {
 	switch rapid.IntRange(3, 9).Draw(p.T, "operation") {
 	case 3:
 		id := p.id()
-		if err := p.rdb.Del(p.Context(), slot.KeysOf(p.lane.Key).Record(id)).Err(); err != nil {
+		if err := p.rdb.Del(p.Context(), slot.KeysOf(p.lane.Key).Record(id), slot.KeysOf(p.lane.Key).Response(id)).Err(); err != nil {
 			p.Fatal(err)
 		}
 		p.twin.Forget(p.lane.Key, id)

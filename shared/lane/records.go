@@ -1,0 +1,150 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/record"
+	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
+)
+
+// RecordStore keeps records outside Redis: record.Firestore or record.Memory.
+type RecordStore interface {
+	Put(ctx context.Context, r record.Record) (held record.Record, err error)
+	Get(ctx context.Context, key, id string) (r record.Record, found bool, err error)
+}
+
+// Flusher is the script that frees Redis of what is durable.
+type Flusher interface {
+	Flushed(ctx context.Context, l slot.Lane, req slot.FlushedRequest) error
+}
+
+// Records makes the records of durable lanes outlive Redis, and finds them. It is safe for concurrent use.
+type Records struct {
+	// Store is nil where the deployment has none: then no lane is durable.
+	Store RecordStore
+	Slots Flusher
+	Queue Queue
+	Clock clock.Clock
+}
+
+// flushAfter is how long a flush task waits: the store has just failed.
+const flushAfter = 5 * time.Second
+
+// Persist makes r, how the request of e ended, outlive Redis, where the lane is durable: in the store or, where that fails, in
+// a flush task. It returns how the request ended for good: r, or what the store had of that ticket before, which others have
+// been told. The error says that r is in Redis alone.
+func (s Records) Persist(ctx context.Context, l Lane, e taskqueue.Envelope, r slot.Record) (slot.Record, error) {
+	if !l.Policy.Durable || r.Durable {
+		return r, nil
+	}
+	whole := durable(l, e, r)
+	held, err := s.put(ctx, l, whole, e.IdempotencyKey != "")
+	switch {
+	case err == nil && (held.Ticket != r.Ticket || held.Fence != r.Fence):
+		return known(held), nil
+	case errors.Is(err, record.ErrInvalid):
+		// No later try can do better: the record stays in Redis for its retention.
+		logging.FromContext(ctx).ErrorContext(ctx, "record cannot be made durable", logging.Request, r.ID, logging.Error, err.Error())
+	case err != nil:
+		logging.FromContext(ctx).WarnContext(ctx, "record not written through: a flush task takes it", logging.Request, r.ID, logging.Error, err.Error())
+		if later := s.later(ctx, l, e, whole); later != nil {
+			return r, errors.Join(err, later)
+		}
+	}
+	return r, nil
+}
+
+// Flush does what a flush task carries. The error is record.ErrEncoding or record.ErrInvalid where no later try can do better,
+// else the store's.
+func (s Records) Flush(ctx context.Context, l Lane, e taskqueue.Envelope) error {
+	r, err := record.Decode(e.Body)
+	if err != nil {
+		return fmt.Errorf("flush request %s: %w", e.ID, err)
+	}
+	if _, err := s.put(ctx, l, r, e.IdempotencyKey != ""); err != nil {
+		return fmt.Errorf("flush request %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// Lookup returns the durable record of a request; found is false where there is none.
+func (s Records) Lookup(ctx context.Context, key, requestID string) (r slot.Record, found bool, err error) {
+	if s.Store == nil {
+		return slot.Record{}, false, nil
+	}
+	stored, found, err := s.Store.Get(ctx, key, requestID)
+	if err != nil || !found {
+		return slot.Record{}, false, err
+	}
+	return known(stored), true, nil
+}
+
+// put writes r and then lets Redis keep less of it, which may fail: then it is kept longer.
+func (s Records) put(ctx context.Context, l Lane, r record.Record, keyed bool) (record.Record, error) {
+	held, err := s.Store.Put(ctx, r)
+	if err != nil {
+		return record.Record{}, err
+	}
+	same := held.Ticket == r.Ticket && held.Fence == r.Fence
+	if err := s.Slots.Flushed(ctx, l.Slot, slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same, Keyed: keyed}); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "durable record not freed in Redis", logging.Request, r.ID, logging.Error, err.Error())
+	}
+	return held, nil
+}
+
+// later leaves r to a flush task. Where a task cannot hold all of it the response is cut: what was submitted can be run again
+// only whole.
+func (s Records) later(ctx context.Context, l Lane, e taskqueue.Envelope, r record.Record) error {
+	body := r.Encode()
+	if over := len(body) - maxFlush; over > 0 {
+		response, _, err := DecodeResponse(r.Response)
+		if err != nil {
+			return err
+		}
+		response.Truncated = true
+		response.Body = response.Body[:max(0, len(response.Body)-over-len(`"truncated":true,`))]
+		if r.Response, err = response.encode(); err != nil {
+			return err
+		}
+		body = r.Encode()
+	}
+	_, err := s.Queue.Create(ctx, taskqueue.Task{
+		ID: taskqueue.FlushTaskID(r.Key, e.Incarnation, r.Ticket, r.ID), At: s.Clock.Now().Add(flushAfter), DispatchDeadline: l.DispatchDeadline(),
+		Envelope: taskqueue.Envelope{
+			Kind: taskqueue.KindFlush, Key: r.Key, Incarnation: e.Incarnation, Ticket: r.Ticket, ID: r.ID,
+			IdempotencyKey: e.IdempotencyKey, Submitted: e.Submitted, Body: body,
+		},
+	})
+	return err
+}
+
+// maxFlush is the longest record that fits a task beside its envelope: base64 takes a third more.
+const maxFlush = (taskqueue.MaxSealed - 16<<10) / 4 * 3
+
+// durable is the record, outside Redis, of how the request of e ended.
+func durable(l Lane, e taskqueue.Envelope, r slot.Record) record.Record {
+	out := record.Record{
+		Key: l.Slot.Key, ID: r.ID, Fingerprint: r.Fingerprint, Ticket: r.Ticket, Fence: r.Fence, Status: record.Status(r.Status),
+		Attempts: r.Attempts, Reason: r.Reason, Detail: r.Detail, Target: r.Target, Submitted: r.Submitted, Started: r.Started,
+		Finished: r.Finished, Response: r.Response, ExpireAt: r.Finished.Add(l.Slot.Retention),
+	}
+	if r.Status == slot.Dead {
+		out.Payload = &record.Payload{Header: e.Header, IdempotencyKey: e.IdempotencyKey, Traceparent: e.Traceparent, Body: e.Body}
+	}
+	return out
+}
+
+// known is a durable record as the scripts would tell it.
+func known(r record.Record) slot.Record {
+	return slot.Record{
+		ID: r.ID, Status: slot.Status(r.Status), Fingerprint: r.Fingerprint, Ticket: r.Ticket, Fence: r.Fence, Attempts: r.Attempts,
+		Response: r.Response, Reason: r.Reason, Detail: r.Detail, Target: r.Target, Submitted: r.Submitted, Started: r.Started,
+		Finished: r.Finished, Durable: true,
+	}
+}
