@@ -34,7 +34,7 @@ type Result struct {
 // not be called inside one. It is an error of a strategy when a request has not run, or twice.
 func Run(t *testing.T, seed uint64) (Report, error) {
 	t.Helper()
-	report := Report{Seed: seed, Price: Price, PriceDate: PriceDate}
+	report := Report{Seed: seed, Price: price, PriceDate: priceDate}
 	ways := strategies()
 	for _, l := range loads(seed) {
 		best := ideal(l)

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// Price is what a million operations of Cloud Tasks cost in US dollars, beyond the first million of a month, by the list of
-	// PriceDate. An operation is a call of the API or an attempt.
-	Price     = 0.40
-	PriceDate = "30 November 2026"
+	// price is what a million operations of Cloud Tasks cost in US dollars, beyond the first million of a month, by the list of
+	// priceDate. An operation is a call of the API or an attempt.
+	price     = 0.40
+	priceDate = "30 November 2026"
 
 	// tolerance is how much earlier than the pace a target may see a start: it is kept where it is granted, a network away.
 	tolerance = 10 * ms
@@ -59,7 +59,7 @@ func judge(load *workload, name string, l *log, c costs) (Row, error) {
 	n := float64(len(load.submissions))
 	r := Row{
 		Strategy: name, Dispatches: round(float64(c.Dispatches) / n), Operations: round(float64(c.Operations) / n),
-		Redis: round(float64(c.Redis) / n), Dollars: round(float64(c.Operations) / n * Price),
+		Redis: round(float64(c.Redis) / n), Dollars: round(float64(c.Operations) / n * price),
 		Makespan: round(float64(makespan(load, l)) / float64(makespan(load, ideal(load)))), Quiet: quiet(load, l),
 	}
 	for lane, runs := range l.lanes(load) {

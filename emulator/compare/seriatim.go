@@ -8,14 +8,6 @@ import (
 	"github.com/seriatim/seriatim/emulator/simulation"
 )
 
-// redisVerbs and queueCalls are what the simulation counts and the bill contains.
-var (
-	redisVerbs = []string{
-		"reserve", "start", "renew", "finish", "confirm", "void", "missing", "settle", "kick", "subscribe", "unsubscribe",
-	}
-	queueCalls = []string{"create", "get", "get queue"}
-)
-
 // seriatim runs the product's own code, in a bubble of testing/synctest, for which t is needed.
 func seriatim(t *testing.T, load *workload, seed uint64) (*log, costs, error) {
 	t.Helper()
@@ -37,12 +29,8 @@ func seriatim(t *testing.T, load *workload, seed uint64) (*log, costs, error) {
 		s.Faults.Late = lateShare
 	}
 	r := simulation.Run(t, s)
-	c := costs{Dispatches: int(r.Dispatches), Operations: int(r.Dispatches)}
-	for _, verb := range redisVerbs {
-		c.Redis += r.Calls[verb]
-	}
-	for _, call := range queueCalls {
-		c.Operations += r.Calls[call]
+	c := costs{
+		Dispatches: int(r.Dispatches), Operations: int(r.Dispatches) + r.Calls[simulation.QueueCalls], Redis: r.Calls[simulation.RedisCommands],
 	}
 	if len(r.Violations) > 0 {
 		return nil, c, fmt.Errorf("the simulation saw a promise broken: %s", r.Violations[0])

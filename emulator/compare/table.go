@@ -19,7 +19,7 @@ out of order starts before another request of the key that had been acknowledged
 overlaps     starts while another request of the key ran
 too soon     starts more than %v before the pace allows
 quiet wait   from sending a request to its start, for the quiet tenants
-`, Price, PriceDate, tolerance)
+`, price, priceDate, tolerance)
 
 // Table is the comparison for a terminal of 120 columns.
 func (r Report) Table() string {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Files are what a report is written to, by name: the table, the figures as JSON, and two pictures of each load.
-func (r Report) Files() map[string]string {
+// files are what a report is written to, by name: the table, the figures as JSON, and two pictures of each load.
+func (r Report) files() map[string]string {
 	figures, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		panic(err) // numbers and words only
@@ -35,7 +35,7 @@ func (r Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write the comparison: %w", err)
 	}
-	for name, content := range r.Files() {
+	for name, content := range r.files() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			return fmt.Errorf("write the comparison: %w", err)
 		}

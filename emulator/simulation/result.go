@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// RedisCommands and QueueCalls are what [Result].Calls counts beside the single verbs: all commands sent to Redis, subscriptions
+// included, and all calls of the API of Cloud Tasks.
+const (
+	RedisCommands = "redis commands"
+	QueueCalls    = "queue calls"
+)
+
 // Result is what a run came to.
 type Result struct {
 	Scenario Scenario

@@ -26,6 +26,7 @@ func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the re
 	w, in := s.in.world, s.in
 	about = op + " " + about
 	w.count(op)
+	w.count(RedisCommands)
 	r := w.dice.roll("latency", about)
 	f := w.faults()
 	for range tries {

@@ -28,6 +28,7 @@ const staleness = 1500 * time.Millisecond
 func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRequest, _ ...gax.CallOption) (*cloudtaskspb.Task, error) {
 	w, about := s.in.world, "create "+req.GetTask().GetName()[len(queueName)+7:][:12]
 	w.count("create")
+	w.count(QueueCalls)
 	r, f := w.dice.roll("queue latency", about), w.faults()
 	if err := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); err != nil {
 		return nil, status.FromContextError(err).Err()
@@ -73,6 +74,7 @@ func (s *service) ambiguous(err error) error {
 func (s *service) GetTask(ctx context.Context, req *cloudtaskspb.GetTaskRequest, _ ...gax.CallOption) (*cloudtaskspb.Task, error) {
 	w, about := s.in.world, "get "+req.GetName()[len(queueName)+7:][:12]
 	w.count("get")
+	w.count(QueueCalls)
 	if err := s.read(ctx, about); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (s *service) GetTask(ctx context.Context, req *cloudtaskspb.GetTaskRequest,
 
 // GetQueue is cloudtasks.Client's.
 func (s *service) GetQueue(ctx context.Context, _ *cloudtaskspb.GetQueueRequest, _ ...gax.CallOption) (*cloudtaskspb.Queue, error) {
-	s.in.world.count("get queue")
+	s.in.world.count(QueueCalls)
 	if err := s.read(ctx, "get queue"); err != nil {
 		return nil, err
 	}

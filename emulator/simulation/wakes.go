@@ -91,7 +91,7 @@ func (s *subscription) send(message any) {
 func (s *subscription) Subscribe(_ context.Context, channels ...string) error {
 	s.broker.mu.Lock()
 	defer s.broker.mu.Unlock()
-	s.broker.world.count("subscribe")
+	s.broker.world.count(RedisCommands)
 	for _, c := range channels {
 		s.channels = append(s.channels, c)
 		s.send(&redis.Subscription{Kind: "subscribe", Channel: c})
@@ -103,7 +103,7 @@ func (s *subscription) Subscribe(_ context.Context, channels ...string) error {
 func (s *subscription) Unsubscribe(_ context.Context, channels ...string) error {
 	s.broker.mu.Lock()
 	defer s.broker.mu.Unlock()
-	s.broker.world.count("unsubscribe")
+	s.broker.world.count(RedisCommands)
 	s.channels = slices.DeleteFunc(s.channels, func(c string) bool { return slices.Contains(channels, c) })
 	return nil
 }
