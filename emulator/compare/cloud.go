@@ -23,7 +23,10 @@ type queue struct {
 
 // newQueue is a queue with the defaults of Cloud Tasks.
 func (w *world) newQueue(late bool) *queue {
-	q := &queue{world: w, interval: time.Second / 500, burst: 100, concurrent: 1000, jitter: [2]time.Duration{20 * ms, 200 * ms}, network: [2]time.Duration{ms, 5 * ms}}
+	q := &queue{
+		world: w, interval: time.Second / 500, burst: 100, concurrent: 1000,
+		jitter: [2]time.Duration{20 * ms, 200 * ms}, network: [2]time.Duration{ms, 5 * ms},
+	}
 	if late {
 		q.late = lateShare
 	}

@@ -77,7 +77,7 @@ func (r Result) svg(p palette) string {
 	}
 	var b strings.Builder
 	err := pictureTemplate.Execute(&b, map[string]any{
-		"Theme": p, "Title": r.heading(), "Description": r.description(), "Panels": panels, "Ticks": ticks(last, scale),
+		"Theme": p, "Title": r.heading(), "Load": r.Title, "Late": r.Late, "Description": r.description(), "Panels": panels, "Ticks": ticks(last, scale),
 		"Width": pictureWidth, "PlotWidth": plotWidth, "BarY": plotHeight + barBelow,
 	})
 	if err != nil {

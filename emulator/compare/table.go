@@ -12,7 +12,7 @@ const heading = `                          dispatches  operations    $ per  Redi
 
 // legend says what the columns are.
 var legend = fmt.Sprintf(`operations   billed by Cloud Tasks: calls of its API and dispatches
-$            for a million requests at $%.2f a million operations (list price, %s; the first million of a month is free)
+cost         at $%.2f a million operations (list price, %s; the first million of a month is free)
 Redis        commands as a client sends them; a script is one
 makespan     below 1 is possible for who breaks order or pace
 out of order starts before another request of the key that had been acknowledged before this one was sent
