@@ -36,8 +36,12 @@ func (r *response) Write(b []byte) (int, error) {
 }
 
 func post(ctx context.Context, path string, header http.Header, body []byte) *http.Request {
+	return request(ctx, http.MethodPost, path, header, body)
+}
+
+func request(ctx context.Context, method, path string, header http.Header, body []byte) *http.Request {
 	r := &http.Request{
-		Method: http.MethodPost, URL: &url.URL{Path: path}, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		Method: method, URL: &url.URL{Path: path}, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)), Host: "seriatim.example",
 	}
 	return r.WithContext(ctx)
@@ -45,7 +49,10 @@ func post(ctx context.Context, path string, header http.Header, body []byte) *ht
 
 // document is the configuration of the scenario.
 func (w *World) document() *policy.Document {
-	respond := policy.Immediate
+	respond, exhausted := policy.Immediate, policy.DeadLetter
+	if w.Park {
+		exhausted = policy.Park
+	}
 	if w.Async {
 		respond = policy.Async
 	}
@@ -54,7 +61,7 @@ func (w *World) document() *policy.Document {
 		Lanes: []*policy.Lane{{
 			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
 			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,
-			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: policy.DeadLetter, Ambiguous: policy.Retry,
+			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: exhausted, Ambiguous: policy.Retry,
 			MaxDepth: 1_000_000, Retention: 720 * time.Hour, Durable: w.Durable,
 		}},
 	}

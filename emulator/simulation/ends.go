@@ -23,7 +23,7 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	if res.Verdict != slot.OK {
 		return
 	}
-	if res.Outcome == slot.Retry {
+	if res.Outcome == slot.Retry || res.Outcome == slot.Parked {
 		if t != nil && t.fence == req.Grant.Fence {
 			t.fence, t.expiry, t.ready, t.retried, b.event = 0, 0, res.At, req.Grant.Fence, res.Now
 		}

@@ -56,7 +56,7 @@ func (w *World) boot(kind string) *instance {
 	doc := w.document()
 	if kind == "ingest" {
 		in.ingest = ingest.New(ingest.Config{
-			Policy: doc, Slots: slots, Inspector: slots, Records: store, Runner: runner, Tasks: tasks, Exchange: exchange,
+			Policy: doc, Slots: slots, Inspector: slots, Steering: slots, Records: store, Runner: runner, Tasks: tasks, Exchange: exchange,
 			Drain: &shutdown.Drain{}, Clock: in, Random: in,
 		})
 		return in

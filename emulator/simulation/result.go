@@ -3,6 +3,8 @@ package simulation
 import (
 	"slices"
 	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
 )
 
 // RedisCommands and QueueCalls are what [Result].Calls counts beside the single verbs: all commands sent to Redis, subscriptions
@@ -19,7 +21,9 @@ type Result struct {
 	Violations []string
 	// Requests that were acknowledged, Queued that had a task; Runs of the target; Dispatches of the queue.
 	Requests, Queued, Runs int
-	Dispatches, Tasks      int64
+	// Dead are the requests that were given up, Cancelled those taken out.
+	Dead, Cancelled   int
+	Dispatches, Tasks int64
 	// Makespan is from the first submission to the last end.
 	Makespan time.Duration
 	// Took are the handler times, in the order of the runs.
@@ -55,14 +59,20 @@ func (w *World) result() Result {
 	defer o.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	acked := 0
+	acked, dead, cancelled := 0, 0, 0
 	for _, r := range o.order {
+		switch r.status {
+		case slot.GiveUp:
+			dead++
+		case slot.Outcome(slot.Cancelled):
+			cancelled++
+		}
 		if !r.acked.IsZero() {
 			acked++
 		}
 	}
 	return Result{
-		Scenario: w.Scenario, Violations: slices.Clone(o.violations), Requests: acked, Queued: o.queued, Runs: o.runs,
+		Scenario: w.Scenario, Violations: slices.Clone(o.violations), Requests: acked, Queued: o.queued, Runs: o.runs, Dead: dead, Cancelled: cancelled,
 		Dispatches: stats.Dispatches, Tasks: stats.Created, Makespan: o.last.Sub(w.start), Took: slices.Clone(o.took), Idle: o.idle, Idles: slices.Sorted(slices.Values(o.idles)),
 		Calls: w.counts, struck: w.struck, lines: w.lines,
 	}

@@ -49,6 +49,17 @@ const (
 	Ended
 )
 
+// Operation is one call of an operator.
+type Operation struct {
+	// At is when, after the start of the run.
+	At time.Duration
+	// Method and Path are the call's; a function, since ids are known only then.
+	Method string
+	Path   func(w *World) string
+	// Then, when set, looks at the world right after the call was answered with status.
+	Then func(w *World, status int)
+}
+
 // Scenario is one run: a lane policy, a load and faults.
 type Scenario struct {
 	Seed        uint64
@@ -81,6 +92,11 @@ type Scenario struct {
 	// Change, when set, changes the scenario at the instant ChangeAt after the start.
 	Change   func(*Scenario)
 	ChangeAt time.Duration
+	// Operations are what an operator does meanwhile, by the HTTP API. Park is the policy's.
+	Operations []Operation
+	Park       bool
+	// Down, when set, says when the target is down: it answers 500 at once then.
+	Down func(at time.Duration) bool
 	// Settle is how long after the last client has left everything may take. Zero: 48 h, longer than any chain of snoozes.
 	Settle time.Duration
 	// Instances of each function. Zero: 2 of ingest, 3 of the executor.

@@ -30,6 +30,9 @@ func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 	if w.Load != nil {
 		takes = w.Load[i].Takes
 	}
+	if w.Down != nil && w.Down(time.Since(w.start)) {
+		return result(target.Retry, http.StatusInternalServerError, about)
+	}
 	defer w.oracle.ran(ctx, t.in, asked, req, takes)()
 	w.Watch(i, Started, time.Since(w.start))
 	if err := pass(ctx, takes+r.span(time.Millisecond, 3*time.Millisecond)); err != nil {

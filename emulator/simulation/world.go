@@ -128,6 +128,9 @@ func (w *World) run() {
 	if w.Change != nil {
 		time.AfterFunc(w.ChangeAt, w.change)
 	}
+	for _, op := range w.Operations {
+		w.clients.Go(func() { w.operate(op) })
+	}
 	w.submitAll()
 	w.clients.Wait()
 	for end := time.Now().Add(w.Settle + time.Duration(w.Requests)*2*w.Spacing); !w.ended(); time.Sleep(look) {
