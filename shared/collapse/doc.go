@@ -16,9 +16,9 @@
 //     present lease: a leader that was overtaken, or whose key was invalidated,
 //     changes nothing.
 //  3. Invalidation wins. A caller that comes after [Group.Invalidate] has
-//     returned gets no answer whose fetch began before, wherever it was in
-//     flight: nobody shares a look-up that was sent before they came, nor an
-//     answer that came too late to be stored.
+//     returned gets no answer whose fetch began before, in whichever variant
+//     and wherever it was in flight: nobody shares a look-up that was sent
+//     before they came, nor an answer that came too late to be stored.
 //  4. Nobody waits for ever. A caller leaves with its context or, after
 //     [Policy.Wait], with [ErrWait]; never with an origin call of its own.
 //  5. Nobody is waited for. A fetch outlives the caller whose it was, up to
