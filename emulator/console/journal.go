@@ -26,6 +26,8 @@ const (
 	Snoozed Kind = "snoozed"
 	// Late: its task was delivered Event.LateMS after its schedule.
 	Late Kind = "late"
+	// Redriven: an operator has it run again in its place.
+	Redriven Kind = "redriven"
 	// Voided: its place was given up, since no task of it exists.
 	Voided Kind = "voided"
 	// Lost: a run ended without its lease.

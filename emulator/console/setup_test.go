@@ -29,14 +29,16 @@ const patience = 2 * time.Minute
 func document(base string) string {
 	return fmt.Sprintf(`targets:
   sample: {url: %[1]q}
-  slow: {url: "%[1]s?delay=20ms"}
+  work: {url: "%[1]s?delay=120ms"}
   failing: {url: "%[1]s?status=400"}
   busy: {url: "%[1]s?status=500"}
 lanes:
   - {match: "fast-*", target: sample, spacing: 0s}
-  - {match: "slow-*", target: slow, spacing: 1h}
+  - {match: "slow-*", target: sample, spacing: 1h}
+  - {match: "tenant-*", target: work, spacing: 300ms}
+  - {match: "parked-*", target: failing, spacing: 0s, exhausted: park}
   - {match: "failing-*", target: failing, spacing: 0s}
-  - {match: "retried-*", target: busy, spacing: 0s}
+  - {match: "retried-*", target: busy, spacing: 0s, backoff: {min: 2s, max: 2s}}
   - {match: "*", target: sample, spacing: 20ms}
 `, base+"/sample")
 }
@@ -64,6 +66,9 @@ func setup(t *testing.T, width, height int64, path string) *page {
 	return p
 }
 
+// turn is held by the one browser that runs: two would only be slower.
+var turn = make(chan struct{}, 1)
+
 // browser starts Chromium with a profile of its own. Without one installed the test is skipped, unless it has to run.
 func browser(t *testing.T) context.Context {
 	t.Helper()
@@ -74,6 +79,8 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skipf("no chromium: %v", err)
 	}
+	turn <- struct{}{}
+	t.Cleanup(func() { <-turn })
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))

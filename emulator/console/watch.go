@@ -114,6 +114,24 @@ func (s steering) Cancel(ctx context.Context, l slot.Lane, requestID string) (sl
 	return got, err
 }
 
+func (s steering) Resolve(ctx context.Context, l slot.Lane, requestID string, as slot.Resolution, owner string) (slot.Cancelling, error) {
+	got, err := s.Steering.Resolve(ctx, l, requestID, as, owner)
+	if err != nil || got.Verdict != slot.OK {
+		return got, err
+	}
+	e := Event{At: got.Now, Kind: Redriven, Key: l.Key, Ticket: got.Ticket, ID: requestID, Reason: "resolved"}
+	switch as {
+	case slot.ResolveDone:
+		e.Kind = Done
+	case slot.ResolveDead:
+		e.Kind = Dead
+	case slot.Skip:
+		e.Kind, e.Reason = Dead, "skipped"
+	}
+	s.journal.Add(e)
+	return got, nil
+}
+
 func (s steering) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error) {
 	seen, err := s.Steering.Pause(ctx, l, hold)
 	if err == nil {

@@ -31,6 +31,13 @@ export const resolve = (key, id, as) => act(`${requestPath(key, id)}/resolve`, {
   body: { as }, question: as === 'retry' ? undefined : [`Settle as ${as}?`, `Nobody knows whether request ${id} had its effect. It is recorded as ${as} for good.`, `Settle as ${as}`],
 });
 
+/** The call that why.clear names, such as "POST /v1/lanes/k/resume". */
+export function clear(text) {
+  const [method, path] = text.split(' ');
+  const question = /\/(skip|purge)$/.test(path) ? ['Make this call?', `${text} gives up what waits.`, 'Make the call'] : undefined;
+  return act(path, { method, question });
+}
+
 export const redrive = (key, id) => act(`${lanePath(key)}/dead-letters/${encodeURIComponent(id)}/redrive`);
 
 export const redriveAll = (key) => act(`${lanePath(key)}/dead-letters/redrive`);

@@ -29,6 +29,7 @@ export class Board {
   /** Shows one lane only, or all. */
   show(key) {
     this.only = key;
+    if (key !== undefined && this.selected && this.selected.lane.key !== key) this.select(undefined);
     byID('filter-label').hidden = key !== undefined;
     this.view.changed();
   }
@@ -58,10 +59,8 @@ export class Board {
     this.view.changed();
   }
 
-  /** Draws everything; the labels only when asked, as their text need not change sixty times a second. */
-  draw(palette, withLabels) {
+  draw(palette) {
     const lanes = this.lanes();
-    if (withLabels) this.layOut(lanes);
     if (!lanes.length) return;
     const scale = this.scale(), height = this.rows.clientHeight;
     drawAxis(byID('axis'), palette, scale);
@@ -70,7 +69,9 @@ export class Board {
     });
   }
 
-  layOut(lanes) {
+  /** Puts a label to every row. */
+  layOut() {
+    const lanes = this.lanes();
     byID('empty').hidden = lanes.length > 0;
     say(byID('empty'), this.model.lanes.size && this.only === undefined
       ? 'No lane matches the filter.' : 'Nothing has moved yet. Submit a request.');

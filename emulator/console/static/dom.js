@@ -28,6 +28,7 @@ export function say(node, text) {
 export function button(text, act, properties = {}) {
   const node = make('button', { type: 'button', ...properties }, text);
   node.addEventListener('click', async () => {
+    if (node.ariaDisabled) return;
     node.setAttribute('aria-disabled', 'true');
     try {
       await act();

@@ -14,6 +14,7 @@ export class LanePage {
   /** run does what a button asks, and shows what the API says against it. */
   constructor(run) {
     this.key = undefined;
+    this.run = run;
     this.lists = new Lists(run);
     this.read = 0; // when the state was read last
     this.busy = false;
@@ -88,7 +89,16 @@ export class LanePage {
     const until = why.until ? ` Until ${clock(Date.parse(why.until))}.` : '';
     const ticket = why.ticket ? ` Ticket ${why.ticket}.` : '';
     const parts = [make('p', {}, make('strong', { 'data-reason': why.reason }, why.reason), ` ${why.detail}${ticket}${until}`)];
-    if (why.clear) parts.push(make('p', { className: 'note' }, 'This call would clear it: ', make('code', {}, why.clear)));
+    if (why.clear) parts.push(this.clearing(why));
     byID('why').replaceChildren(...parts);
+  }
+
+  /** The call that clears it, as a button; for an unknown outcome, one for each that may have been. */
+  clearing({ reason, clear }) {
+    const id = reason === 'unknown' && /\/requests\/([^/]+)\/resolve$/.exec(clear)?.[1];
+    const buttons = id
+      ? [['It was done', 'done'], ['Run it again', 'retry'], ['It is dead', 'dead']].map(([text, as]) => button(text, () => this.run(() => actions.resolve(this.key, id, as))))
+      : [button('Clear it', () => this.run(() => actions.clear(clear)))];
+    return make('div', { className: 'row' }, ...buttons, make('span', { className: 'note' }, make('code', {}, clear)));
   }
 }

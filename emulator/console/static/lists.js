@@ -63,7 +63,7 @@ export class Lists {
 
 function table(heads, rows, none) {
   if (!rows.length) return make('div', {}, make('p', { className: 'note' }, none));
-  return make('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': heads.join(', ') }, make('table', {},
+  return make('div', { className: 'scroll', tabIndex: 0, role: 'group', 'aria-label': heads.join(', ') }, make('table', {},
     make('thead', {}, make('tr', {}, ...heads.map((h) => make('th', { scope: 'col' }, h)))),
     make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell) => make('td', {}, ...[cell].flat())))))));
 }

@@ -17,8 +17,8 @@ import { showTransitions } from './transitions.js';
 import { submitForm } from './submit.js';
 import { themeToggle } from './theme.js';
 
-const WORDS = 400; // milliseconds between two changes of labels, charts' texts and the table
-const IDLE = 250; // milliseconds between two frames while nothing waits or runs
+// Milliseconds between two changes of texts, and between two frames of what moves and of what does not.
+const WORDS = 400, MOVING = 30, IDLE = 250;
 
 const model = new Model();
 const view = new View(() => model.now());
@@ -28,7 +28,7 @@ const page = new LanePage(run);
 const counts = new Counts(model);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
-let palette, dirty = true, news = false, drawn = 0, worded = 0;
+let palette, dirty = true, news = false, drawn = 0, texts = ['', ''];
 view.changed = () => { dirty = true; };
 
 /** Does what a button asks, shows what the API says against it, and the lane's state after it. */
@@ -43,31 +43,33 @@ async function run(work) {
   await page.refresh();
 }
 
-function charts() {
-  const lane = model.lanes.get(page.key), now = model.now();
-  const series = page.key === undefined ? model.all : lane ?? { depth: [], slips: [], recent: [] };
-  const window = view.window();
-  return [series, drawDepth(byID('depth'), palette, window, series.depth, now), drawSlip(byID('slip'), palette, window, series.slips)];
-}
-
+/** Draws what has changed, and what moves with the time. */
 function frame(time) {
   requestAnimationFrame(frame);
-  const pause = model.depth && !still.matches ? 30 : IDLE;
+  const pause = model.depth && !still.matches ? MOVING : IDLE;
   if (!dirty && !(view.live && time - drawn > pause)) return;
-  const words = time - worded > WORDS;
   drawn = time;
-  board.draw(palette, words);
-  const [series, depthText, slipText] = charts();
   dirty = false;
-  if (!words) {
-    dirty = news;
-    return;
-  }
-  worded = time;
-  say(byID('depth-text'), depthText);
-  say(byID('slip-text'), slipText);
+  const series = seriesShown(), window = view.window();
+  board.draw(palette);
+  texts = [
+    drawDepth(byID('depth'), palette, window, series.depth, model.now()),
+    drawSlip(byID('slip'), palette, window, series.slips),
+  ];
+}
+
+/** Of the lane on whose page this is, else of all. */
+function seriesShown() {
+  return page.key === undefined ? model.all : model.lanes.get(page.key) ?? { depth: [], slips: [], recent: [] };
+}
+
+/** Changes what is text: less often, so that it can be read. */
+function words() {
+  board.layOut();
+  say(byID('depth-text'), texts[0]);
+  say(byID('slip-text'), texts[1]);
+  if (news) showTransitions(seriesShown().recent);
   detail.tick();
-  if (news) showTransitions(series.recent);
   counts.tick(news);
   page.tick(news);
   news = false;
@@ -81,7 +83,7 @@ function route() {
   page.show(decoded);
   board.show(decoded);
   news = true;
-  worded = 0;
+  words();
 }
 
 themeToggle(byID('theme'), () => {
@@ -91,7 +93,7 @@ themeToggle(byID('theme'), () => {
 });
 submitForm();
 faultPanel();
-byID('hold').addEventListener('change', () => { news = dirty = true; });
+byID('hold').addEventListener('change', () => { news = true; });
 addEventListener('hashchange', route);
 addEventListener('resize', () => { dirty = true; });
 route();
@@ -105,3 +107,4 @@ follow((batch) => {
   byID('link').dataset.there = there;
 });
 requestAnimationFrame(frame);
+setInterval(words, WORDS);

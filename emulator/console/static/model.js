@@ -196,6 +196,10 @@ const applyToTicket = {
     endRun(lane, t, e, 'lost');
     if (t.state === 'running') wait(lane, t);
   },
+  redriven(lane, t, e) {
+    t.slot = e.at;
+    wait(lane, t);
+  },
   snoozed(lane, t, e) {
     t.snoozes++;
     point(lane, t, e);

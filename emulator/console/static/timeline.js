@@ -91,7 +91,8 @@ class Row {
       if (x2 < 0) continue;
       const look = lookOf(run), before = last[run.track];
       const width = Math.max(THINNEST, x2 - x - 1);
-      if (before && x + width <= before.end + 0.5 && RANK[look] <= before.rank) continue;
+      const covered = before && (x2 - x <= THINNEST ? x < before.end : x + width <= before.end);
+      if (covered && RANK[look] <= before.rank) continue;
       last[run.track] = { end: x + width, rank: RANK[look] };
       drawBar(this.c, this.palette, look, x, this.y + BARS + run.track * height, width, Math.max(2, height - 1));
       this.sign(look, x + Math.min(4, width / 2));

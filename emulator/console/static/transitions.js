@@ -5,12 +5,15 @@ import { clock, shortTicket, span } from './format.js';
 
 const SHOWN = 100;
 
+const after = (e) => (e.attempt ? ` after attempt ${e.attempt}` : '');
+
 const words = {
   reserved: (e) => `took its place, slot ${clock(e.slot)}`,
   granted: (e) => `started, attempt ${e.attempt}${e.driven ? ', driven from another’s delivery' : ''}`,
-  done: (e) => `done, attempt ${e.attempt}`,
+  done: (e) => `done${after(e)}`,
   retried: (e) => `attempt ${e.attempt} failed (${e.reason}), again from ${clock(e.slot)}`,
-  dead: (e) => `dead after attempt ${e.attempt} (${e.reason})`,
+  dead: (e) => `dead${after(e)} (${e.reason})`,
+  redriven: () => 'runs again, as an operator said',
   parked: (e) => `parked after attempt ${e.attempt} (${e.reason}): the lane stands`,
   snoozed: (e) => `snoozed until ${clock(e.slot)}${e.reason ? ` (${e.reason})` : ''}`,
   late: (e) => `delivered ${span(e.late_ms)} late`,
