@@ -2,7 +2,7 @@
 
 /** How many ended tickets are kept over all lanes. */
 const KEPT = 20_000;
-const SERIES = 4096; // points of a depth series
+const SERIES = 8192, STEP = 50; // points of a depth series, milliseconds that one stands for
 const RECENT = 400; // transitions kept for the table, per lane and over all
 const TRACKS = 6; // runs of a lane drawn beside each other
 
@@ -10,6 +10,12 @@ const TRACKS = 6; // runs of a lane drawn beside each other
 function push(list, item, most) {
   list.push(item);
   if (list.length > most) list.splice(0, most >> 1);
+}
+
+/** Appends a point of a depth series. */
+function pushDepth(series, at, value) {
+  if (at < series.at(-1)?.at + STEP) series.at(-1).value = value;
+  else push(series, { at, value }, SERIES);
 }
 
 /** Appends keeping the order by field at; events come nearly in order. */
@@ -97,8 +103,8 @@ export class Model {
     const after = depthOf(lane);
     if (after !== before || e.kind === 'reserved') {
       this.depth += after - before;
-      push(lane.depth, { at: e.at, value: after }, SERIES);
-      push(this.all.depth, { at: e.at, value: this.depth }, SERIES);
+      pushDepth(lane.depth, e.at, after);
+      pushDepth(this.all.depth, e.at, this.depth);
     }
   }
 

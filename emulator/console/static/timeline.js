@@ -104,7 +104,7 @@ class Row {
     let before = -9;
     for (const t of lane.waiting.values()) {
       const x = this.scale.x(Math.max(t.slot, this.scale.start + 4 / this.scale.perMS));
-      if (x > this.scale.width + 4 || (x < before + 8 && x > before - 8)) continue;
+      if (x > this.scale.width + 4 || (t.state === 'waiting' && Math.abs(x - before) < 8)) continue;
       before = x;
       drawSign(this.c, this.palette, t.state, x, this.y + BARS + BAR / 2);
       this.drawn++;
