@@ -23,6 +23,7 @@ import (
 	"github.com/seriatim/seriatim/functions/ingest"
 	"github.com/seriatim/seriatim/shared/bundle"
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/idempotency/firestoretest"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -66,6 +67,8 @@ type deployment struct {
 	t       *testing.T
 	state   state
 	redis   *redistest.Server
+	// firestore stands in for the database.
+	firestore *firestoretest.Server
 	tasks   *cloudtasks.Server
 	queue   string
 	parts   map[string]*bundle.Parts
@@ -82,7 +85,7 @@ lanes: [{match: 'k-*', target: work, spacing: 0s, backoff: {min: 10ms, max: 10ms
 func deploy(t *testing.T) *deployment {
 	t.Helper()
 	d := &deployment{
-		t: t, state: deployed(t), redis: redistest.StartTLS(t, "--requirepass", "an-auth-string"), parts: map[string]*bundle.Parts{},
+		t: t, state: deployed(t), redis: redistest.StartTLS(t, "--requirepass", "an-auth-string"), firestore: firestoretest.Start(t), parts: map[string]*bundle.Parts{},
 		servers: map[string]*httptest.Server{}, calls: map[string]*calls{}, logs: map[string]*buffer{},
 	}
 	d.queue = environmentOf(t, d.state, "ingest")["SERIATIM_QUEUE"]
@@ -109,7 +112,7 @@ func (d *deployment) start(name, document string) {
 	d.servers[name], d.calls[name], d.logs[name] = server, &calls{seen: map[string]int{}}, &buffer{}
 	env := environmentOf(d.t, d.state, name)
 	maps.Copy(env, map[string]string{
-		"SERIATIM_CONFIG": document, "SERIATIM_TASKS_ENDPOINT": d.record(d.calls[name]), "SERIATIM_REDIS_CA": d.redis.CA(),
+		"FIRESTORE_EMULATOR_HOST": d.firestore.Addr(), "SERIATIM_CONFIG": document, "SERIATIM_TASKS_ENDPOINT": d.record(d.calls[name]), "SERIATIM_REDIS_CA": d.redis.CA(),
 		"SERIATIM_REDIS_URL": strings.Replace(d.redis.URL(), "//", "//:an-auth-string@", 1), "SERIATIM_CACHE_REDIS_URL": "",
 		"SERIATIM_EXECUTOR_URL": "http://" + d.servers["executor"].Listener.Addr().String(),
 	})

@@ -67,7 +67,6 @@ func TestFunctionsReadWhatTerraformSets(t *testing.T) {
 // named are names in the code of variables that the functions do not read.
 var named = map[string]string{
 	"SERIATIM_REQUIRE_REAL": "of tests",
-	"SERIATIM_FIRESTORE":    "not read yet",
 }
 
 // TestNoVariableIsReadElsewhere looks for names of our variables in the code that bundle.FromEnv did not ask for.

@@ -1,7 +1,4 @@
 locals {
-  # SERIATIM_FIRESTORE, and the right to use the database, are given once the functions read the variable.
-  uses_firestore = false
-
   # What shared/record and shared/idempotency declare (their Collection), held equal by firestore_test.go: the field by which
   # Firestore deletes a document, the fields without an index (large ones, and those that grow with time, where an index is a hot
   # spot), and the composite indexes.
@@ -69,7 +66,7 @@ resource "google_firestore_index" "this" {
 }
 
 resource "google_project_iam_member" "uses_firestore" {
-  for_each = local.uses_firestore ? local.readers : {}
+  for_each = local.readers
 
   project = var.project_id
   role    = "roles/datastore.user"

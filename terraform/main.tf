@@ -60,7 +60,6 @@ locals {
     SERIATIM_QUEUE                 = google_cloud_tasks_queue.this.id
     SERIATIM_EXECUTOR_URL          = local.executor_url
     SERIATIM_TASKS_SERVICE_ACCOUNT = google_service_account.tasks.email
-    }, local.uses_firestore ? {
-    SERIATIM_FIRESTORE = google_firestore_database.this.id
-  } : {})
+    SERIATIM_FIRESTORE             = google_firestore_database.this.id
+  })
 }

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -87,13 +88,14 @@ func (l *lines) String() string {
 type records struct {
 	*record.Memory
 	err        error
+	getErr     error // of Get alone
 	puts, gets atomic.Int64
 }
 
 func (f *records) Get(ctx context.Context, key, id string) (record.Record, bool, error) {
 	f.gets.Add(1)
-	if f.err != nil {
-		return record.Record{}, false, f.err
+	if err := errors.Join(f.err, f.getErr); err != nil {
+		return record.Record{}, false, err
 	}
 	return f.Memory.Get(ctx, key, id)
 }
