@@ -134,22 +134,6 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// A look-up whose reply was lost is sent again after the epoch that it began
-// was ended: what others stored in that epoch stays forgotten.
-func TestEpoch_isNotBroughtBack(t *testing.T) {
-	t.Parallel()
-	c := newClocked(t)
-	a, b := newInstance(c.rdb, "a"), newInstance(c.rdb, "b")
-	b.key.Variant = "de"
-	expect(t, "a begins the epoch", a.join(t, 0), "LEAD")
-	expect(t, "b", b.join(t, 0), "LEAD")
-	expect(t, "b's fill", b.fill(t, "old"), "OK")
-	c.pass(time.Millisecond)
-	a.forget(t)
-	expect(t, "a, sent again", a.join(t, 0), "LEAD")
-	expect(t, "reader of b's", b.join(t, 0), "LEAD")
-}
-
 func TestLease_oneSuccessor(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
