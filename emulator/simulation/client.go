@@ -135,6 +135,7 @@ func (c *client) submit() {
 // send makes one call and says whether the client knows now that its request is in good hands.
 func (c *client) send(about string) bool {
 	w := c.world
+	w.steps.Add(1)
 	r := w.dice.roll("client call", about)
 	time.Sleep(r.span(time.Millisecond, 10*time.Millisecond))
 	in := w.pick(&w.ingests, about)

@@ -155,6 +155,7 @@ func label(request string) string {
 // deliver sends one attempt to an executor and gives the engine the answer.
 func (q *queue) deliver(ctx context.Context, a *engine.Attempt, nth string) {
 	w := q.world
+	w.steps.Add(1)
 	about := strings.TrimPrefix(a.Task, queueName+"/tasks/")[:8] + " " + nth
 	r := w.dice.roll("delivery", about)
 	time.Sleep(r.span(time.Millisecond, 5*time.Millisecond))

@@ -142,7 +142,7 @@ func Draw(seed uint64) Scenario {
 	}
 	durable := d.roll("durable", "")
 	s.Durable = durable.intn(2) == 0
-	s.Faults = storm(0.2 + 0.8*r.float())
+	s.Faults = storm(0.6 + 0.9*r.float())
 	switch r.intn(10) {
 	case 0:
 		s.Faults = Faults{}
@@ -162,7 +162,7 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// storm is all faults at once, 5 to 15 % of the steps at weight 1.
+// storm is all faults at once: at weight 1 they strike in about 9 % of the steps.
 func storm(w float64) Faults {
 	return Faults{
 		LostCall: 0.02 * w, LostReply: 0.04 * w, Ghost: 0.01 * w, Stall: 0.002 * w,

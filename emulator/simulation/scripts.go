@@ -30,6 +30,7 @@ func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the re
 	r := w.dice.roll("latency", about)
 	f := w.faults()
 	for range tries {
+		w.steps.Add(1)
 		if err := pass(ctx, r.span(80*time.Microsecond, 300*time.Microsecond)); err != nil {
 			return answer, err
 		}

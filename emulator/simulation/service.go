@@ -29,6 +29,7 @@ func (s *service) CreateTask(ctx context.Context, req *cloudtaskspb.CreateTaskRe
 	w, about := s.in.world, "create "+req.GetTask().GetName()[len(queueName)+7:][:12]
 	w.count("create")
 	w.count(QueueCalls)
+	w.steps.Add(1)
 	r, f := w.dice.roll("queue latency", about), w.faults()
 	if err := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); err != nil {
 		return nil, status.FromContextError(err).Err()
@@ -108,6 +109,7 @@ func (s *service) GetQueue(ctx context.Context, _ *cloudtaskspb.GetQueueRequest,
 }
 
 func (s *service) read(ctx context.Context, about string) error {
+	s.in.world.steps.Add(1)
 	r := s.in.world.dice.roll("queue latency", about)
 	if err := pass(ctx, r.span(5*time.Millisecond, 20*time.Millisecond)); err != nil {
 		return status.FromContextError(err).Err()

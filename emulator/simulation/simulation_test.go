@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,8 @@ func TestSimulation(t *testing.T) {
 		replay(t, *seed)
 		return
 	}
+	percent := debug.SetGCPercent(400) // runs are short-lived garbage
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	total := &sums{}
 	var next atomic.Uint64
 	next.Store(*first - 1)
@@ -61,6 +64,7 @@ func replay(t *testing.T, seed uint64) {
 type sums struct {
 	mu                                    sync.Mutex
 	seeds, requests, runs, queued, broken int
+	steps, faults, stormy                 int // stormy: requests of runs where 5 to 15 % of the steps went wrong
 	dispatches                            int64
 	idle                                  time.Duration
 	idleSeed                              uint64
@@ -82,6 +86,11 @@ func (s *sums) add(r simulation.Result) (ok bool) {
 	s.requests += r.Requests
 	s.runs += r.Runs
 	s.queued += r.Queued
+	s.steps += r.Steps
+	s.faults += r.Faults
+	if share := float64(r.Faults) / float64(r.Steps); share >= 0.05 && share <= 0.15 {
+		s.stormy += r.Requests
+	}
 	s.dispatches += r.Dispatches
 	if r.Idle > s.idle {
 		s.idle, s.idleSeed = r.Idle, r.Scenario.Seed
@@ -95,6 +104,7 @@ func (s *sums) add(r simulation.Result) (ok bool) {
 func (s *sums) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d seeds, %d requests acknowledged, %.3f runs and %.2f dispatches a request, %d runs of the world broke a promise; longest idle %v (seed %d)",
-		s.seeds, s.requests, float64(s.runs)/float64(s.requests), float64(s.dispatches)/float64(max(1, s.queued)), s.broken, s.idle, s.idleSeed)
+	return fmt.Sprintf("%d seeds, %d requests acknowledged, %d faults in %d steps, %d requests in runs where 5 to 15 %% of the steps went wrong; "+
+		"%.3f runs and %.2f dispatches a request; %d runs of the world broke a promise; longest idle %v (seed %d)",
+		s.seeds, s.requests, s.faults, s.steps, s.stormy, float64(s.runs)/float64(s.requests), float64(s.dispatches)/float64(max(1, s.queued)), s.broken, s.idle, s.idleSeed)
 }

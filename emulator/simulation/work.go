@@ -18,6 +18,7 @@ type work struct{ in *instance }
 // Do takes as long as the scenario says. A caller that goes away, or dies, does not undo what has begun.
 func (t *work) Do(ctx context.Context, req target.Request) target.Result {
 	w, about, asked := t.in.world, req.ID+" "+number(req.Fence), time.Now()
+	w.steps.Add(1)
 	t.in.trouble("call " + about)
 	r, f := w.dice.roll("handler", about), w.faults()
 	w.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,8 @@ type World struct {
 	queue   *queue
 	wakes   *broker
 	ctx     context.Context
+
+	steps atomic.Int64 // calls over a network, each a point of fault
 
 	mu        sync.Mutex // guards all below; steps of the world are short and never wait under it
 	ingests   []*instance

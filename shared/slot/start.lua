@@ -114,7 +114,9 @@ if not reason then
   local est = slot(before)
   local step = math.max(spacing, interval(), 1)
   if not overdue and (left <= 0 or est - now > left or before >= n + math.min(math.floor(inline / step), 32)) then
-    return snooze(math.max(backstop(x, before, true), now + 1000), 'rank')
+    -- A lane that is held up again and again, by a head that fails, must not have all who wait come each time: the least snooze
+    -- doubles. Who has company is driven by it.
+    return snooze(math.max(backstop(x, before, true), now + 1000 * 2 ^ (before > 0 and math.min(k, 8) or 0)), 'rank')
   end
   if not runnable then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -144,7 +144,7 @@ func (s *start) decide() slot.Started {
 		step := max(float64(s.spacing), s.interval(), 1)
 		most := float64(s.n) + min(math.Floor(float64(ms(slot.InlineWait))/step), 32)
 		if !overdue && (s.left <= 0 || est-s.now > s.left || float64(before) >= most) {
-			return s.snooze(max(s.backstop(s.x, before, true), s.now+1000), "rank")
+			return s.snooze(max(s.backstop(s.x, before, true), s.now+1000<<s.doublings(before)), "rank")
 		}
 		switch {
 		case !free:
@@ -163,6 +163,14 @@ func (s *start) decide() slot.Started {
 		s.e.here = s.now + s.left + 1000
 	}
 	return s.finally(slot.Started{Verdict: slot.Wait, Until: until, Rank: before, Reason: reason, Overdue: overdue})
+}
+
+// doublings lengthen the least snooze of a ticket that has company: the head's executor drives on to it.
+func (s *start) doublings(before int64) int {
+	if before == 0 {
+		return 0
+	}
+	return min(s.req.K, 8)
 }
 
 func (s *start) granted() slot.Started {
