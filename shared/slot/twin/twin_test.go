@@ -23,21 +23,40 @@ import (
 func TestTwinEqualsScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-		runs := 0
-		rapid.Check(t, func(rt *rapid.T) {
-			runs++
-			p := newPair(rt, rdb, fmt.Sprintf("%s %d", t.Name(), runs))
-			for range rapid.IntRange(1, 60).Draw(rt, "calls") {
-				p.step()
-			}
-		})
+		walk(t, rdb, func(string) redis.Cmdable { return rdb })
+	})
+}
+
+// TestTwinEqualsScriptsOnACluster does the same where a lane lies on one of three nodes.
+func TestTwinEqualsScriptsOnACluster(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Cluster(t)
+	walk(t, rdb, func(key string) redis.Cmdable {
+		node, err := rdb.MasterForKey(t.Context(), slot.KeysOf(key).State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node
+	})
+}
+
+// walk makes random calls on scripts and twin; node is where the keys of a lane are.
+func walk(t *testing.T, scripts redis.Scripter, node func(key string) redis.Cmdable) {
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		key := fmt.Sprintf("%s %d", t.Name(), runs)
+		p := newPair(rt, scripts, node(key), key)
+		for range rapid.IntRange(1, 60).Draw(rt, "calls") {
+			p.step()
+		}
 	})
 }
 
 // pair is one lane twice: on Redis and in the twin.
 type pair struct {
 	*rapid.T
-	rdb        *redis.Client
+	rdb        redis.Cmdable
 	clock      *slottest.Clock
 	generation slot.Generation
 	lane       slot.Lane
@@ -58,8 +77,8 @@ type held struct {
 	request string
 }
 
-func newPair(t *rapid.T, rdb *redis.Client, key string) *pair {
-	p := &pair{T: t, rdb: rdb, clock: slottest.NewClock(rdb), generation: slot.Generation(slot.First), lane: slot.Lane{
+func newPair(t *rapid.T, scripts redis.Scripter, rdb redis.Cmdable, key string) *pair {
+	p := &pair{T: t, rdb: rdb, clock: slottest.NewClock(scripts), generation: slot.Generation(slot.First), lane: slot.Lane{
 		Key: key, Policy: "p",
 		Concurrency: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "concurrency"),
 		Burst:       rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "burst"),
