@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -23,7 +25,7 @@ func (p *page) scene(t *testing.T) {
 	}
 	p.Tasks.SetFaults(faults)
 	call(t, p.Stack, "POST", "/v1/lanes/tenant-9:held/pause")
-	for i := range 60 {
+	for i := range 200 {
 		p.submit(t, fmt.Sprintf("tenant-%d:product-7", i%4+1))
 		switch {
 		case i < 3:
@@ -89,7 +91,28 @@ func TestThePageIsAccessible(t *testing.T) {
 	p.press(t, "#lane-actions", "Purge")
 	p.axe(t, "question")
 	p.press(t, "#ask", "No, leave it")
+	p.picture(t)
 	p.clean(t, "status of 501")
+}
+
+// picture takes the pictures of the README, where screenshots are asked for.
+func (p *page) picture(t *testing.T) {
+	t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	happened(t, p.Stack, "tenant-1:product-7", slices.Repeat([]console.Kind{console.Done}, 35)...)
+	p.do(t, chromedp.EmulateViewport(1200, 1000), chromedp.Evaluate[chromedp.Void](`location.hash = ''`))
+	p.click(t, "#in")
+	p.click(t, "#in")
+	for _, colours := range []string{"light", "dark"} {
+		p.do(t, scheme(colours), chromedp.Evaluate[chromedp.Void](`scrollTo(0, 0), document.activeElement.blur()`))
+		p.until(t, `document.querySelectorAll('#labels a').length > 4`)
+		name := filepath.Join(*screenshots, "console-"+colours+".png")
+		if err := os.WriteFile(name, get(t, p, chromedp.CaptureScreenshot()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // axe fails the test for what axe-core finds against WCAG 2.2 AA and its own best practices.
