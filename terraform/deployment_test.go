@@ -79,7 +79,10 @@ type deployment struct {
 
 const document = `
 targets: {work: {url: %q, retry: [503]}}
-lanes: [{match: 'k-*', target: work, spacing: 0s, backoff: {min: 10ms, max: 10ms}}]
+lanes:
+  - {match: 'k-*', target: work, spacing: 0s, backoff: {min: 10ms, max: 10ms}}
+  - {match: 'parks-*', target: work, spacing: 0s, exhausted: park}
+  - {match: 'swept-*', target: work, spacing: 0s, lease: 5s}
 `
 
 func deploy(t *testing.T) *deployment {
@@ -141,7 +144,7 @@ func (d *deployment) start(name, document string) {
 	})
 }
 
-// tries is a target that fails a request of the key k-retry once, and one of k-dead for good.
+// tries is a target that fails a request of the key k-retry once, and those of k-dead and parks-dead for good.
 type tries struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -158,7 +161,7 @@ func (s *tries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case key == "k-retry" && s.seen[key] == 1:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case key == "k-dead":
+	case key == "k-dead" || key == "parks-dead":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	}
 }

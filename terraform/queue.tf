@@ -43,8 +43,8 @@ resource "google_service_account" "tasks" {
 # the right to list. https://cloud.google.com/iam/docs/roles-permissions/cloudtasks
 resource "google_project_iam_custom_role" "ingest_queue" {
   role_id     = "${replace(var.name, "-", "_")}_ingest_queue"
-  title       = "${var.name}: create tasks and see the queue"
-  permissions = ["cloudtasks.queues.get", "cloudtasks.tasks.create"]
+  title       = "${var.name}: create tasks, read those of requests that are given up, and see the queue"
+  permissions = ["cloudtasks.queues.get", "cloudtasks.tasks.create", "cloudtasks.tasks.fullView", "cloudtasks.tasks.get"]
 }
 
 resource "google_project_iam_custom_role" "executor_queue" {

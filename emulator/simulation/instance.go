@@ -56,8 +56,8 @@ func (w *World) boot(kind string) *instance {
 	doc := w.document()
 	if kind == "ingest" {
 		in.ingest = ingest.New(ingest.Config{
-			Policy: doc, Slots: slots, Inspector: slots, Steering: slots, Records: store, Runner: runner, Tasks: tasks, Exchange: exchange,
-			Drain: &shutdown.Drain{}, Clock: in, Random: in,
+			Policy: doc, Slots: slots, Inspector: slots, Steering: slots, Records: store, Runner: runner, Tasks: tasks, Bodies: client,
+			Exchange: exchange, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 		})
 		return in
 	}

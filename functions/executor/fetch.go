@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -31,7 +30,7 @@ func (d *delivery) prefetch(ctx context.Context, v lane.View) {
 	d.Clock.Go(func() {
 		defer d.beside.Done()
 		defer close(p.done)
-		p.env, p.err = d.get(ctx, v)
+		p.env, p.err = lane.Fetch(ctx, d.Queue, d.env.Key, v.Seen)
 	})
 }
 
@@ -47,22 +46,5 @@ func (d *delivery) fetch(ctx context.Context, v lane.View) (taskqueue.Envelope, 
 			return p.env, nil
 		}
 	}
-	return d.get(ctx, v)
-}
-
-// get asks the queue under the head's latest snooze count, the one before (a snooze may have been recorded whose task is not
-// there yet), and the latest again (it may have come meanwhile).
-func (d *delivery) get(ctx context.Context, v lane.View) (env taskqueue.Envelope, err error) {
-	h := v.Next
-	counts := []int{h.K, h.K - 1, h.K}
-	if h.K == 0 {
-		counts = counts[:1]
-	}
-	for _, k := range counts {
-		env, err = d.Queue.Get(ctx, taskqueue.RequestTaskID(d.env.Key, v.Incarnation, h.Ticket, h.Request, k))
-		if !errors.Is(err, taskqueue.ErrNotFound) {
-			return env, err
-		}
-	}
-	return env, err
+	return lane.Fetch(ctx, d.Queue, d.env.Key, v.Seen)
 }

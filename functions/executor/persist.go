@@ -28,7 +28,7 @@ func (d *delivery) besides(f func() int) func() int {
 // persistent writes the end of an attempt through, beside the hand-off to the next head. A ticket that was driven has a task of
 // its own, which is not answered 200 before the record is durable.
 func (d *delivery) persistent(ctx context.Context, env taskqueue.Envelope, ended lane.Ended) func() int {
-	if ended.Verdict != slot.OK || ended.Outcome == slot.Retry || !d.lane.Policy.Durable {
+	if ended.Verdict != slot.OK || ended.Outcome == slot.Retry || ended.Outcome == slot.Parked || !d.lane.Policy.Durable {
 		return func() int { return http.StatusOK }
 	}
 	return d.besides(func() int { return d.persist(ctx, env, ended.Record) })

@@ -126,6 +126,16 @@ func (q *queue) Create(_ context.Context, t taskqueue.Task) (bool, error) {
 	return !known, nil
 }
 
+// Get reads a task.
+func (q *queue) Get(_ context.Context, id string) (taskqueue.Envelope, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t, ok := q.tasks[id]; ok {
+		return t.Envelope, nil
+	}
+	return taskqueue.Envelope{}, taskqueue.ErrNotFound
+}
+
 // after has f told of every request's task once it exists.
 func (q *queue) after(f func(taskqueue.Envelope)) {
 	q.set(func(t taskqueue.Task, exist func()) error {

@@ -58,6 +58,7 @@ type Config struct {
 	Records   Records
 	Runner    *lane.Runner
 	Tasks     lane.Tasks
+	Bodies    lane.Bodies
 	Reads     Reads
 	// Exchange shares what has been learned about a policy's intervals.
 	Exchange func(ctx context.Context, policy string) error

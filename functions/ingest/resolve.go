@@ -1,14 +1,17 @@
 package ingest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 
+	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // maxResolution is the longest body of a resolve, in bytes.
@@ -39,13 +42,22 @@ func (c *call) resolve() error {
 	return malformedHeader(`The body says what became of the request: {"as":"done"}, {"as":"retry"} or {"as":"dead"}.`, err)
 }
 
-// settle takes the word of an operator for a request on which the lane stands.
+// settle takes the word of an operator for a request on which the lane stands, and answers its state.
 func (c *call) settle(as slot.Resolution, message string) error {
 	f, err := c.lookUp()
 	if err != nil {
 		return err
 	}
-	got, err := c.Steering.Resolve(c.r.Context(), c.lane.Slot, c.id, as, c.Random.Nonce())
+	ctx := c.r.Context()
+	var env taskqueue.Envelope
+	if ends := as != slot.Redrive && as != slot.ResolveRetry; ends && f.seen.Next.Request == c.id {
+		// What ends here may be run again from the dead letters, which need the body.
+		env, err = lane.Fetch(ctx, c.Bodies, c.lane.Slot.Key, f.seen)
+		if err != nil && !errors.Is(err, taskqueue.ErrNotFound) {
+			return problem.New(problem.Unavailable, "The task of the request cannot be read. Send the call again.").WithCause(err)
+		}
+	}
+	got, err := c.Steering.Resolve(ctx, c.lane.Slot, c.id, as, c.Random.Nonce())
 	if err != nil {
 		return unavailable(err)
 	}
@@ -57,7 +69,21 @@ func (c *call) settle(as slot.Resolution, message string) error {
 		return err
 	}
 	c.log(message, logging.Request, c.id, logging.Verdict, string(as))
+	if got.Status != slot.Open {
+		c.persistSettled(ctx, env)
+	}
 	return c.request()
+}
+
+// persistSettled makes the end of a request durable. Where that fails its own task does it, when it comes.
+func (c *call) persistSettled(ctx context.Context, env taskqueue.Envelope) {
+	f, err := c.lookUp()
+	if err == nil {
+		_, err = c.Records.Persist(ctx, c.lane, env, f.Record)
+	}
+	if err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "record in Redis alone: its task takes it", logging.Request, c.id, logging.Error, err.Error())
+	}
 }
 
 func unsettled(v slot.Verdict, as slot.Resolution) string {

@@ -110,6 +110,7 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Drain: b.drain, Clock: b.clock, Random: b.random,
 		Records:       lane.Records{Store: b.records, Slots: b.slots, Queue: b.queue, Clock: b.clock},
 		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
+		Bodies:        b.queue,
 		Tasks:         lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
 		Exchange:      func(context.Context, string) error { return nil },
 		PausedTargets: b.paused, Ends: b.hub,

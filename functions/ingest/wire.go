@@ -13,7 +13,7 @@ import (
 // Wire returns a Handler made of the parts of one instance.
 func Wire(p *bundle.Parts) *Handler {
 	c := Config{
-		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Steering: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks,
+		Policy: p.Config.Policy, Slots: p.Slots, Inspector: p.Slots, Steering: p.Slots, Records: p.Records, Runner: p.Runner, Tasks: p.Tasks, Bodies: p.Queue,
 		PausedTargets: p.PausedTargets, Ends: p.Hub, Exchange: p.Intervals.Exchange, Drain: p.Drain, Clock: p.Clock, Random: p.Random,
 		Reads: Reads{Origins: p.Reads.Origins, Group: p.Reads.Group},
 		Health: Health{

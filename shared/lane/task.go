@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
@@ -52,6 +53,29 @@ func (t Tasks) Kick(ctx context.Context, l Lane, v View, at int64) error {
 		},
 	})
 	return err
+}
+
+// Bodies reads tasks.
+type Bodies interface {
+	Get(ctx context.Context, id string) (taskqueue.Envelope, error)
+}
+
+// Fetch gets the head's body from its task. It asks under the head's latest snooze count, the one before (a snooze may have been
+// recorded whose task is not there yet), and the latest again (it may have come meanwhile). Errors are those of
+// [taskqueue.Client.Get]; ErrNotFound then means all of them.
+func Fetch(ctx context.Context, queue Bodies, key string, s slot.Seen) (env taskqueue.Envelope, err error) {
+	h := s.Next
+	counts := []int{h.K, h.K - 1, h.K}
+	if h.K == 0 {
+		counts = counts[:1]
+	}
+	for _, k := range counts {
+		env, err = queue.Get(ctx, taskqueue.RequestTaskID(key, s.Incarnation, h.Ticket, h.Request, k))
+		if !errors.Is(err, taskqueue.ErrNotFound) {
+			return env, err
+		}
+	}
+	return env, err
 }
 
 // View is an answer of the scripts with the instant, by our clock, at which it arrived. The answer is taken to be as old as
