@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatim/seriatim/functions/ingest"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
 )
@@ -26,7 +25,7 @@ func TestCallersPolicy(t *testing.T) {
 		}
 		return "", errors.New("no bearer token")
 	}
-	b.handler = ingest.New(c)
+	b.serve(c)
 	const id = "/requests/aaaaaaaaaaaaaaaaaaaaaaaaaa"
 	for _, tt := range []struct {
 		who   string

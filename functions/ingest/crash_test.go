@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seriatim/seriatim/functions/ingest"
 	"github.com/seriatim/seriatim/shared/idempotency"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -96,7 +95,7 @@ func (b *bundle) elsewhere() *bundle {
 	runner := *b.config.Runner
 	runner.Slots = c.slots
 	c.config.Runner = &runner
-	c.handler = ingest.New(c.config)
+	c.serve(c.config)
 	return &c
 }
 

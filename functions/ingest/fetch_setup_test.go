@@ -87,7 +87,7 @@ func setupReadsOn(t *testing.T, rdb *redis.Client, s *shop, change ...func(*poli
 		Group:   collapse.New(collapse.Options{Redis: rdb, RedisTimeout: time.Minute}),
 	}
 	t.Cleanup(b.config.Reads.Group.Close)
-	b.handler = ingest.New(b.config)
+	b.serve(b.config)
 	return b
 }
 

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/shutdown"
 )
@@ -25,7 +27,7 @@ type health struct {
 // patient has checks whose outcome the test sets, on the time of a synctest bubble.
 type patient struct {
 	t                       *testing.T
-	handler                 *ingest.Handler
+	handler                 http.Handler
 	looks                   atomic.Int64
 	mu                      sync.Mutex
 	redis, queue, firestore error
@@ -41,10 +43,10 @@ func newPatient(t *testing.T) *patient {
 			return *err
 		}
 	}
-	p.handler = ingest.New(ingest.Config{
+	p.handler = openapitest.Handler(t, ingest.New(ingest.Config{
 		Health: ingest.Health{Redis: look(&p.redis), Queue: look(&p.queue), Firestore: look(&p.firestore)},
 		Clock:  clock.System{}, Drain: &shutdown.Drain{},
-	})
+	}))
 	return p
 }
 
@@ -102,10 +104,10 @@ func TestHealth(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
-			h := ingest.New(ingest.Config{
+			h := openapitest.Handler(t, ingest.New(ingest.Config{
 				Health: ingest.Health{Redis: func(context.Context) error { <-hang; return nil }},
 				Clock:  clock.System{}, Drain: &shutdown.Drain{},
-			})
+			}))
 			began := time.Now()
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/health", nil))

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
@@ -115,8 +116,13 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 		Exchange:      func(context.Context, string) error { return nil },
 		PausedTargets: b.paused, Ends: b.hub,
 	}
-	b.handler = ingest.New(b.config)
+	b.serve(b.config)
 	return b
+}
+
+// serve makes the instance one of config. Whatever it answers is checked against the API description.
+func (b *bundle) serve(config ingest.Config) {
+	b.handler = openapitest.Handler(b.t, ingest.New(config))
 }
 
 // header is one header of a call.
