@@ -16,6 +16,13 @@ func (s *records) Put(ctx context.Context, r record.Record) (record.Record, erro
 	})
 }
 
+// Delete and DeadLetters are record.Firestore's; nothing here redrives yet.
+func (s *records) Delete(context.Context, string, string, int64) error { return nil }
+
+func (s *records) DeadLetters(context.Context, string, int, string) (record.Page, error) {
+	return record.Page{}, nil
+}
+
 // stored packs the answer of Get.
 type stored struct {
 	record.Record

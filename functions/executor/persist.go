@@ -28,15 +28,20 @@ func (d *delivery) besides(f func() int) func() int {
 // persistent writes the end of an attempt through, beside the hand-off to the next head. A ticket that was driven has a task of
 // its own, which is not answered 200 before the record is durable.
 func (d *delivery) persistent(ctx context.Context, env taskqueue.Envelope, ended lane.Ended) func() int {
-	if ended.Verdict != slot.OK || ended.Outcome == slot.Retry || ended.Outcome == slot.Parked || !d.lane.Policy.Durable {
+	if ended.Verdict != slot.OK || !d.outlives(ended.Record.Status) {
 		return func() int { return http.StatusOK }
 	}
 	return d.besides(func() int { return d.persist(ctx, env, ended.Record) })
 }
 
+// outlives says whether more is kept of a request that ended like this than its record in Redis.
+func (d *delivery) outlives(status slot.Status) bool {
+	return status == slot.Dead || d.lane.Policy.Durable && status != ""
+}
+
 // persistentEnd writes the record through of an own request that START found terminal.
 func (d *delivery) persistentEnd(ctx context.Context, v slot.Started) func() int {
-	if v.Durable || !d.lane.Policy.Durable {
+	if v.Durable || !d.outlives(v.Status) {
 		return func() int { return http.StatusOK }
 	}
 	return d.besides(func() int { return d.persistEnded(ctx) })

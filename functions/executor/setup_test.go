@@ -72,7 +72,7 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	system := clock.System{}
 	b.Executor = New(Config{
 		Policy: doc, Slots: b.slots, Holes: b.slots, Inspector: b.slots, Queue: b.queue, Opener: keys, Wakes: hub,
-		Records:      lane.Records{Store: b.records, Slots: b.slots, Queue: b.queue, Clock: system},
+		Records:      lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: system},
 		Runner:       &lane.Runner{Slots: b.slots, Targets: targets, Clock: system, Random: system},
 		Tasks:        lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: system, Random: system},
 		CountMissing: func(context.Context) (bool, error) { return b.missing() },

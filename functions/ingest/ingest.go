@@ -22,6 +22,7 @@ import (
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -44,6 +45,8 @@ type Inspector interface {
 type Records interface {
 	// Lookup returns the terminal record of a request; found is false where there is none.
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
+	// DeadLetters returns a page of dead records, the last finished first.
+	DeadLetters(ctx context.Context, l lane.Lane, size int, token string) (record.Page, error)
 	// Persist makes the record of e's request durable, where the lane is, or a task that will, and returns how the request ended
 	// for good. After an error the record is in Redis alone.
 	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)

@@ -112,7 +112,7 @@ func TestRoutes(t *testing.T) {
 		t.Parallel()
 		id := strings.Repeat("a", 26)
 		for _, call := range []string{
-			"GET /v1/lanes/lane-a/requests?status=dead", "GET /v1/lanes/lane-a/dead-letters", "POST /v1/lanes/lane-a/dead-letters/redrive",
+			"GET /v1/lanes/lane-a/requests?status=dead", "POST /v1/lanes/lane-a/dead-letters/redrive",
 			"POST /v1/lanes/lane-a/dead-letters/" + id + "/redrive",
 		} {
 			method, path, _ := strings.Cut(call, " ")

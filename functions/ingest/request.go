@@ -58,14 +58,7 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
-	state := requestState{
-		ID: c.id, Key: c.lane.Slot.Key, Ticket: f.Ticket, Status: f.status, Position: f.Position, Slot: timestamp(f.Slot),
-		Attempts: f.Attempts, Submitted: formatTime(f.Submitted), Started: formatTime(f.Started),
-		Finished: formatTime(f.Finished), Target: f.Target,
-	}
-	if f.status != statusDone && f.Reason != "" {
-		state.Error = &errorState{Reason: f.Reason, Detail: f.Detail}
-	}
+	state := c.stateOf(c.id, f)
 	response, ok, err := lane.DecodeResponse(f.Response)
 	if err != nil {
 		return err
@@ -75,6 +68,19 @@ func (c *call) request() error {
 	}
 	c.about(c.id, f.Ticket, f.status)
 	return c.json(http.StatusOK, state)
+}
+
+// stateOf is the state of a request but for its result.
+func (c *call) stateOf(id string, f found) requestState {
+	state := requestState{
+		ID: id, Key: c.lane.Slot.Key, Ticket: f.Ticket, Status: f.status, Position: f.Position, Slot: timestamp(f.Slot),
+		Attempts: f.Attempts, Submitted: formatTime(f.Submitted), Started: formatTime(f.Started),
+		Finished: formatTime(f.Finished), Target: f.Target,
+	}
+	if f.status != statusDone && f.Reason != "" {
+		state.Error = &errorState{Reason: f.Reason, Detail: f.Detail}
+	}
+	return state
 }
 
 // result answers with the target's response.

@@ -30,7 +30,7 @@ var routes = compile(map[string]func(*call) error{
 	"POST /v1/lanes/{key}/pause":                     (*call).pause,
 	"POST /v1/lanes/{key}/resume":                    (*call).resume,
 	"POST /v1/lanes/{key}/purge":                     (*call).purge,
-	"GET /v1/lanes/{key}/dead-letters":               nil,
+	"GET /v1/lanes/{key}/dead-letters":               (*call).deadLetters,
 	"POST /v1/lanes/{key}/dead-letters/redrive":      nil,
 	"POST /v1/lanes/{key}/dead-letters/{id}/redrive": nil,
 	"POST /v1/targets/{name}/pause":                  (*call).pauseTarget,

@@ -48,6 +48,7 @@ lanes:
   - {match: "parks-*", target: work, spacing: 0s, exhausted: park}
   - {match: "holds-*", target: work, spacing: 0s, ambiguous: hold, lease: 5s}
   - {match: "back-*", target: held.back, spacing: 0s}
+  - {match: "fleeting-*", target: work, spacing: 0s, durable: false}
   - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
 `
 
@@ -109,7 +110,7 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 	}
 	b.config = ingest.Config{
 		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Drain: b.drain, Clock: b.clock, Random: b.random,
-		Records:       lane.Records{Store: b.records, Slots: b.slots, Queue: b.queue, Clock: b.clock},
+		Records:       lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: b.clock},
 		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
 		Bodies:        b.queue,
 		Tasks:         lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},

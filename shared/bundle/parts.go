@@ -66,7 +66,7 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	p.PausedTargets = slot.NewPausedTargets(rdb, p.Clock.Now)
 	p.Slots.Paused = p.PausedTargets.List
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
-	p.Records = lane.Records{Store: p.openRecords(), Slots: p.Slots, Queue: queue, Clock: p.Clock}
+	p.Records = lane.Records{Store: p.openRecords(), Slots: p.Slots, Dead: slot.NewDeadLetters(rdb), Queue: queue, Clock: p.Clock}
 	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Clock: p.Clock, Random: p.Random}
 	return p, nil
 }

@@ -17,6 +17,8 @@ import (
 type RecordStore interface {
 	Put(ctx context.Context, r record.Record) (held record.Record, err error)
 	Get(ctx context.Context, key, id string) (r record.Record, found bool, err error)
+	Delete(ctx context.Context, key, id string, ticket int64) error
+	DeadLetters(ctx context.Context, key string, size int, token string) (record.Page, error)
 }
 
 // Flusher is the script that frees Redis of what is durable.
@@ -29,6 +31,8 @@ type Records struct {
 	// Store is nil where the deployment has none: then no lane is durable.
 	Store RecordStore
 	Slots Flusher
+	// Dead keeps the dead letters of lanes that are not durable; they are lost with Redis.
+	Dead  slot.DeadLetters
 	Queue Queue
 	Clock clock.Clock
 }
@@ -37,10 +41,15 @@ type Records struct {
 const flushAfter = 5 * time.Second
 
 // Persist makes r, how the request of e ended, outlive Redis, where the lane is durable: in the store or, where that fails, in
-// a flush task. It returns how the request ended for good: r, or what the store had of that ticket before, which others have
+// a flush task. Of another lane it keeps dead letters, in Redis. It returns how the request ended for good: r, or what the store had of that ticket before, which others have
 // been told. The error says that r is in Redis alone.
 func (s Records) Persist(ctx context.Context, l Lane, e taskqueue.Envelope, r slot.Record) (slot.Record, error) {
-	if !l.Policy.Durable || r.Durable {
+	switch {
+	case r.Durable:
+		return r, nil
+	case !l.Policy.Durable && r.Status == slot.Dead:
+		return r, s.Dead.Keep(ctx, l.Slot, slot.DeadLetter{ID: r.ID, Ticket: r.Ticket, Finished: r.Finished}, durable(l, e, r).Encode())
+	case !l.Policy.Durable:
 		return r, nil
 	}
 	whole := durable(l, e, r)

@@ -30,6 +30,12 @@ func (k Keys) Record(requestID string) string { return k.prefix + "i:" + request
 // Response is the response of one request, once it has ended with one: a key of its own, so that it can go before its record.
 func (k Keys) Response(requestID string) string { return k.prefix + "b:" + requestID }
 
+// DeadLetters is the sorted set of dead requests on a lane that is not durable: member "ticket id", score = end in ms.
+func (k Keys) DeadLetters() string { return k.prefix + "x" }
+
+// DeadLetter is all that is kept of one of them, with what was submitted.
+func (k Keys) DeadLetter(requestID string) string { return k.prefix + "p:" + requestID }
+
 // Wake is the pub/sub channel on which scripts name the ticket that may start next.
 func (k Keys) Wake() string { return k.prefix + "w" }
 

@@ -20,7 +20,7 @@ var hostileKeys = []string{
 // names lists every Redis name of a lane.
 func names(key string) []string {
 	k := slot.KeysOf(key)
-	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Response("r"), k.Response(""), k.Wake()}
+	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Response("r"), k.Response(""), k.DeadLetters(), k.DeadLetter("r"), k.DeadLetter(""), k.Wake()}
 }
 
 // hashTag is what Redis Cluster hashes of a key: what stands between the first '{' and the next '}', unless that is empty.
