@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -59,6 +60,7 @@ func TestDeadLetters(t *testing.T) {
 					wantStatus(t, w, 422, "dead")
 					want = append(want, w.Header().Get("Seriatim-Request-Id"))
 					wantStatus(t, b.submit(key), 200, "done")
+					b.waitRedis(2 * time.Millisecond) // of two in one millisecond either may be the last
 				}
 				var got []string
 				for _, page := range b.letters(key, 2) {
