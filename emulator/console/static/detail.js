@@ -29,7 +29,9 @@ export class Detail {
     if (t.state === 'waiting') add('Cancel the request', actions.cancel, { className: 'danger' });
     if (t.state === 'parked') add('Skip', actions.skip, { className: 'danger' });
     if (t.state === 'dead' || t.state === 'parked') add('Redrive', actions.redrive);
+    const focused = box.contains(document.activeElement);
     box.replaceChildren(...buttons);
+    if (focused) byID('bars').focus();
   }
 }
 

@@ -28,13 +28,19 @@ export function say(node, text) {
 export function button(text, act, properties = {}) {
   const node = make('button', { type: 'button', ...properties }, text);
   node.addEventListener('click', async () => {
-    if (node.ariaDisabled) return;
-    node.setAttribute('aria-disabled', 'true');
+    if (node.ariaBusy || node.ariaDisabled) return;
+    node.setAttribute('aria-busy', 'true');
     try {
       await act();
     } finally {
-      node.removeAttribute('aria-disabled');
+      node.removeAttribute('aria-busy');
     }
   });
   return node;
+}
+
+/** Makes a button one that does nothing, or does again. It keeps the focus, which a disabled one would lose. */
+export function enable(node, can) {
+  if (can) node.removeAttribute('aria-disabled');
+  else node.setAttribute('aria-disabled', 'true');
 }

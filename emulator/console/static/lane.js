@@ -2,7 +2,7 @@
 
 import * as actions from './actions.js';
 import { lanePath, read } from './api.js';
-import { button, byID, facts, make } from './dom.js';
+import { button, byID, enable, facts, make } from './dom.js';
 import { clock, count, span } from './format.js';
 import { Lists } from './lists.js';
 
@@ -48,8 +48,10 @@ export class LanePage {
     if (age > EVERY || (this.stale && age > SOONEST)) this.refresh();
   }
 
-  async refresh() {
+  /** Reads and shows the state; aloud has a screen reader tell of a change, as one that somebody has asked for. */
+  async refresh(aloud = false) {
     const key = this.key;
+    byID('why').ariaLive = aloud ? 'polite' : 'off';
     if (key === undefined) return;
     this.busy = true;
     this.stale = false;
@@ -59,7 +61,7 @@ export class LanePage {
       if (key === this.key) this.render(state);
       await this.lists.refresh(key, state, () => key === this.key);
     } catch (error) {
-      if (key === this.key) this.renderWhy({ reason: 'unknown', detail: error.message });
+      if (key === this.key) this.renderWhy({ reason: 'no answer', detail: error.message });
     } finally {
       this.busy = false;
     }
@@ -76,12 +78,12 @@ export class LanePage {
       ['Learned interval', s.interval_ms ? span(s.interval_ms) : '-'],
       ['Policy', `${s.policy.name}: spacing ${span(s.policy.spacing_ms)}, burst ${s.policy.burst}, concurrency ${s.policy.concurrency}`],
     ]);
-    this.pause.disabled = s.paused;
-    this.resume.disabled = !s.paused;
+    enable(this.pause, !s.paused);
+    enable(this.resume, s.paused);
     this.renderWhy(s.why);
   }
 
-  /** Says what the head waits for. Only a change is written: it is read out. */
+  /** Says what the head waits for. Only a change is written, so that its buttons keep the focus. */
   renderWhy(why) {
     const text = JSON.stringify(why);
     if (byID('why').dataset.shown === text && byID('why').firstChild) return;

@@ -34,7 +34,7 @@ export class Lists {
     } catch (error) {
       content = make('p', { className: 'problem' }, error.message);
     }
-    if (still() && !keepsFocus(box, content)) box.replaceChildren(content);
+    if (still()) replace(box, content);
   }
 
   waiting(key, requests, state) {
@@ -68,7 +68,10 @@ function table(heads, rows, none) {
     make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell) => make('td', {}, ...[cell].flat())))))));
 }
 
-/** Says that new content would only take the focus away: a button has it, and the text is the same. */
-function keepsFocus(box, content) {
-  return box.contains(document.activeElement) && box.firstChild?.textContent === content.textContent;
+/** Puts new content into a box; the focus stays inside where it was. */
+function replace(box, content) {
+  if (box.firstChild?.textContent === content.textContent) return;
+  const focused = box.contains(document.activeElement);
+  box.replaceChildren(content);
+  if (focused) (box.querySelector('button') ?? box).focus();
 }

@@ -40,7 +40,7 @@ async function run(work) {
     showProblem(byID('problem'), error);
     byID('problem').scrollIntoView({ block: 'nearest' });
   }
-  await page.refresh();
+  await page.refresh(true);
 }
 
 /** Draws what has changed, and what moves with the time. */

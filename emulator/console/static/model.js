@@ -66,7 +66,7 @@ class Lane {
 }
 
 /** Depth of a lane: what waits and what runs. */
-export const depthOf = (lane) => lane.waiting.size + lane.running.size;
+const depthOf = (lane) => lane.waiting.size + lane.running.size;
 
 /** The state of all lanes. */
 export class Model {
@@ -77,7 +77,6 @@ export class Model {
     this.all = { depth: [], slips: [], recent: [] };
     this.ended = []; // tickets in the order of their ends
     this.depth = 0;
-    this.first = 0;
     this.offset = 0; // server's time less ours
   }
 
@@ -94,7 +93,6 @@ export class Model {
   apply(e) {
     let lane = this.lanes.get(e.key);
     if (!lane) this.lanes.set(e.key, lane = new Lane(e.key));
-    this.first ||= e.at;
     push(lane.recent, e, RECENT);
     push(this.all.recent, e, RECENT);
     const before = depthOf(lane);
