@@ -13,8 +13,8 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	if err != nil {
 		return
 	}
-	o.world.note(l.Key, "%s finish t%s fence %s %s: %s %s; head t%s due %+d here=%t at %+d", in.name, short(req.Grant.Ticket),
-		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), res.Next.Due-res.Now, res.Next.Here, res.Next.At-res.Now)
+	o.world.note(l.Key, "%s finish t%s fence %s %s: %s %s; head t%s due %s here=%t at %s", in.name, short(req.Grant.Ticket),
+		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), ahead(res.Next.Due, res.Now), res.Next.Here, ahead(res.Next.At, res.Now))
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
 	t := b.open[req.Grant.Ticket]
 	if res.Verdict == slot.Lost && (r.status != "" && r.fence == req.Grant.Fence || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {

@@ -51,14 +51,14 @@ func (o *oracle) started(in *instance, l slot.Lane, req slot.StartRequest, res s
 		rest := ""
 		switch res.Verdict {
 		case slot.Wait:
-			rest = fmt.Sprintf(" %s until %+d overdue=%t", res.Reason, res.Until-res.Now, res.Overdue)
+			rest = fmt.Sprintf(" %s until %s overdue=%t", res.Reason, ahead(res.Until, res.Now), res.Overdue)
 		case slot.Snoozed:
 			rest = fmt.Sprintf(" %s k%d at %+d", res.Reason, res.K, res.At-res.Now)
 		case slot.Run:
 			rest = fmt.Sprintf(" fence %s", short(res.Grant.Fence))
 		}
 		if n := res.Next; n.Ticket != 0 {
-			rest += fmt.Sprintf("; head t%s k%d due %+d here=%t at %+d", short(n.Ticket), n.K, n.Due-res.Now, n.Here, n.At-res.Now)
+			rest += fmt.Sprintf("; head t%s k%d due %s here=%t at %s", short(n.Ticket), n.K, ahead(n.Due, res.Now), n.Here, ahead(n.At, res.Now))
 		}
 		o.world.note(l.Key, "%s %s left %v: %s%s", in.name, what, req.Left, res.Verdict, rest)
 	}

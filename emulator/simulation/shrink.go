@@ -1,47 +1,74 @@
 package simulation
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+)
 
-// Shrink makes a failing scenario smaller while it still breaks a promise: it leaves out submissions, then faults.
-func Shrink(t *testing.T, failed Result) Result {
+// Shrink makes a failing run smaller while it still breaks a promise: it leaves out kinds of faults, then submissions, then
+// single faults. It ends after the budget, in real time, with the smallest that it has found by then, its history kept.
+func Shrink(t *testing.T, failed Result, budget time.Duration) Result {
 	t.Helper()
-	s := failed.Scenario
-	fails := func(s Scenario) (Result, bool) {
-		r := Run(t, s)
-		return r, len(r.Violations) > 0
+	s := &shrinker{t: t, best: failed, end: time.Now().Add(budget)}
+	if !s.fails(failed.Scenario) {
+		return failed // it does not repeat
 	}
-	submissions := make([]int, s.Requests)
+	var kinds []string
+	for _, f := range s.best.struck {
+		if !slices.Contains(kinds, f.what) {
+			kinds = append(kinds, f.what)
+		}
+	}
+	happened := s.best.struck
+	minimal(kinds, func(kept []string) bool {
+		return s.fails(s.best.Scenario.striking(happened, func(f strike) bool { return slices.Contains(kept, f.what) }))
+	})
+	submissions := make([]int, failed.Scenario.Requests)
 	for i := range submissions {
 		submissions[i] = i
 	}
-	kept := minimal(submissions, func(list []int) bool {
-		try := s
-		try.plan = set(list)
-		_, bad := fails(try)
-		return bad
+	minimal(submissions, func(kept []int) bool {
+		try := s.best.Scenario
+		try.plan = set(kept)
+		return s.fails(try)
 	})
-	s.plan = set(kept)
-	best, bad := fails(s)
-	if !bad {
-		return failed // it does not repeat
-	}
-	faults := make([]uint64, len(best.struck))
-	for i, f := range best.struck {
-		faults[i] = f.id
-	}
-	left := minimal(faults, func(list []uint64) bool {
-		try := s
-		try.strikes = set(list)
-		_, bad := fails(try)
-		return bad
+	minimal(s.best.struck, func(kept []strike) bool {
+		return s.fails(s.best.Scenario.striking(kept, func(strike) bool { return true }))
 	})
-	s.strikes = set(left)
-	s.trace = true
-	if r, bad := fails(s); bad {
-		return r
+	s.best.Scenario.trace = true
+	return Run(t, s.best.Scenario)
+}
+
+// shrinker keeps the smallest run that fails.
+type shrinker struct {
+	t    *testing.T
+	best Result
+	end  time.Time
+}
+
+// fails runs a scenario; past the end it says that none fails, so that nothing more is left out.
+func (s *shrinker) fails(try Scenario) bool {
+	if time.Now().After(s.end) {
+		return false
 	}
-	best.Scenario.trace = true
-	return Run(t, best.Scenario)
+	r := Run(s.t, try)
+	if len(r.Violations) == 0 {
+		return false
+	}
+	s.best = r
+	return true
+}
+
+// striking is s with those faults only.
+func (s Scenario) striking(list []strike, keep func(strike) bool) Scenario {
+	s.strikes = map[uint64]bool{}
+	for _, f := range list {
+		if keep(f) {
+			s.strikes[f.id] = true
+		}
+	}
+	return s
 }
 
 func set[T comparable](list []T) map[T]bool {
@@ -52,13 +79,13 @@ func set[T comparable](list []T) map[T]bool {
 	return out
 }
 
-// minimal is ddmin: it returns a part of list for which bad still holds, of which no chunk can be left out.
-func minimal[T any](list []T, bad func([]T) bool) []T {
+// minimal is ddmin: it leaves out chunks of list, ever smaller ones, while bad holds for the rest.
+func minimal[T any](list []T, bad func([]T) bool) {
 	for chunk := (len(list) + 1) / 2; chunk >= 1 && len(list) > 0; {
 		removed := false
 		for from := 0; from < len(list); {
 			to := min(from+chunk, len(list))
-			rest := append(append([]T{}, list[:from]...), list[to:]...)
+			rest := slices.Concat(list[:from], list[to:])
 			if bad(rest) {
 				list, removed = rest, true
 			} else {
@@ -69,8 +96,7 @@ func minimal[T any](list []T, bad func([]T) bool) []T {
 		case chunk > 1:
 			chunk /= 2
 		case !removed:
-			return list
+			return
 		}
 	}
-	return list
 }

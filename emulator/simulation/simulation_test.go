@@ -17,6 +17,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "replay the run of this seed only, shrunk to the least that fails")
 	trace    = flag.Bool("trace", false, "with -seed: print the history of the run")
 	requests = flag.Int("requests", 50_000, "how many requests to simulate in all")
+	shrink   = flag.Duration("shrink", time.Minute, "with -trace: how long to look for a smaller run that fails")
 	first    = flag.Uint64("first", 1, "the first seed")
 )
 
@@ -55,7 +56,7 @@ func replay(t *testing.T, seed uint64) {
 	}
 	t.Errorf("%s", strings.Join(r.Violations, "\n"))
 	if *trace {
-		small := simulation.Shrink(t, r)
+		small := simulation.Shrink(t, r, *shrink)
 		t.Logf("shrunk:\n%s", small.Trace())
 	}
 }
