@@ -20,6 +20,7 @@ import (
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -224,7 +225,8 @@ func (d *deployment) call(t *testing.T, method, path, body string, header ...str
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: openapitest.Transport(t, http.DefaultTransport)}
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
 	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 )
 
 // start runs an emulator with the document of the tests.
@@ -40,7 +41,8 @@ func call(t *testing.T, s *stack.Stack, method, path string, headers ...string) 
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	client := http.Client{Transport: openapitest.Transport(t, http.DefaultTransport)}
+	resp, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/idempotency/firestoretest"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/target"
@@ -76,7 +77,8 @@ func (d *durable) submit(key string, headers ...string) (answer, string) {
 }
 
 func (d *durable) do(r *http.Request) (answer, string) {
-	resp, err := http.DefaultClient.Do(r)
+	client := http.Client{Transport: openapitest.Transport(d.t, http.DefaultTransport)}
+	resp, err := client.Do(r)
 	if err != nil {
 		d.t.Error(err)
 		return answer{}, ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 )
 
 // Three instances, the built-in document: who waits for the lane reads what its requests have done, whoever has read before.
@@ -22,6 +23,7 @@ func TestReadsThroughTheStack(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	client := &http.Client{Transport: openapitest.Transport(t, http.DefaultTransport)}
 	call := func(method, path string, headers ...string) (status, cache, body string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader("x"))
@@ -32,7 +34,7 @@ func TestReadsThroughTheStack(t *testing.T) {
 			name, value, _ := strings.Cut(h, ": ")
 			r.Header.Set(name, value)
 		}
-		resp, err := http.DefaultClient.Do(r)
+		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

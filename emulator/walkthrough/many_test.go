@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
 
@@ -39,8 +40,9 @@ func startLanes(t *testing.T, instances int, policies string, keys ...string) *l
 			t.Error(err)
 		}
 	})
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
-	t.Cleanup(client.CloseIdleConnections)
+	connections := pool()
+	t.Cleanup(connections.CloseIdleConnections)
+	client := &http.Client{Transport: openapitest.Transport(t, connections)}
 	l := &lanes{stack: s, lane: map[string]*runner{}, seen: map[string][]*request{}}
 	for _, key := range keys {
 		l.lane[key] = &runner{Options: Options{Key: key}, base: s.URL, client: client, out: t.Output()}

@@ -24,6 +24,9 @@ type Options struct {
 	Spacing time.Duration
 	// Key is the lane's.
 	Key string
+	// Transport carries the calls.
+	// Default: one with 64 connections.
+	Transport http.RoundTripper
 }
 
 const (
@@ -46,9 +49,10 @@ type runner struct {
 // Run submits the requests to s, shows progress on out, waits until all have ended and reports. The error says that the run
 // could not be made or did not end; broken promises are in the Report.
 func Run(ctx context.Context, s *stack.Stack, o Options, out io.Writer) (Report, error) {
-	r := &runner{Options: o, base: s.URL, out: out, start: s.Stats(), client: &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: clients}, Timeout: 2 * time.Minute,
-	}}
+	if o.Transport == nil {
+		o.Transport = pool()
+	}
+	r := &runner{Options: o, base: s.URL, out: out, start: s.Stats(), client: &http.Client{Transport: o.Transport, Timeout: 2 * time.Minute}}
 	defer r.client.CloseIdleConnections()
 	requests, err := r.submitAll(ctx)
 	if err != nil {
@@ -62,6 +66,9 @@ func Run(ctx context.Context, s *stack.Stack, o Options, out io.Writer) (Report,
 	}
 	return r.report(requests, s.Sample.List(o.Key), s.Stats()), nil
 }
+
+// pool keeps a connection for each client.
+func pool() *http.Transport { return &http.Transport{MaxIdleConnsPerHost: clients} }
 
 // request is one request as its client saw it.
 type request struct {

@@ -2,6 +2,7 @@ package walkthrough_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
 	"github.com/seriatim/seriatim/emulator/stack"
 	"github.com/seriatim/seriatim/emulator/walkthrough"
+	"github.com/seriatim/seriatim/functions/ingest/openapitest"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
 
@@ -44,7 +46,9 @@ func (r run) do(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := walkthrough.Run(t.Context(), s, walkthrough.Options{Requests: r.requests, Spacing: r.spacing, Key: "tenant-42:product-7"}, t.Output())
+	report, err := walkthrough.Run(t.Context(), s, walkthrough.Options{
+		Requests: r.requests, Spacing: r.spacing, Key: "tenant-42:product-7", Transport: openapitest.Transport(t, &http.Transport{MaxIdleConnsPerHost: 64}),
+	}, t.Output())
 	if closeErr := s.Close(); closeErr != nil {
 		t.Error(closeErr)
 	}

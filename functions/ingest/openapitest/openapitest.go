@@ -144,6 +144,9 @@ func match(pattern, wire string) (map[string]string, bool) {
 		if err != nil {
 			value = got[i]
 		}
+		if value == "" && strings.HasPrefix(pattern, "/v1/fetch/") {
+			value = "/" // the URL itself: the library takes an empty parameter for none
+		}
 		params[strings.Trim(segment, "{}")] = value
 	}
 	return params, true

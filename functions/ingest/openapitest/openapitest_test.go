@@ -54,6 +54,8 @@ func TestWhatTheDescriptionDoesNotHaveIsFound(t *testing.T) {
 		"a problem of another status":   {"GET /v1/lanes/k", "", 404, wrong, strings.Replace(missing, "404", "409", 1), "value must be 404"},
 		"a problem of another call":     {"GET /v1/lanes/k", "", 404, wrong, strings.Replace(missing, "no-lane-policy", "unknown-target", 1), "value must be 'urn:seriatim:problem:no-route'"},
 		"an unknown path":               {"GET /v1/lanes", "", 404, wrong, strings.Replace(missing, "no-lane-policy", "no-route", 1), ""},
+		"a read of the URL itself":      {"GET /v1/fetch/shop/", "", 200, http.Header{"Cache-Status": {"seriatim;hit"}}, "x", ""},
+		"a read of what lies below it":  {"GET /v1/fetch/shop/a/b", "", 200, http.Header{"Cache-Status": {"seriatim;hit"}}, "x", ""},
 		"a target's 404":                {"POST /v1/lanes/k/requests", "x", 404, target, "no such product", ""},
 		"a target's problem":            {"POST /v1/lanes/k/requests", "x", 404, with(target, "Content-Type", "application/problem+json"), `{"type":"about:blank"}`, ""},
 		"a problem that submit has not": {"POST /v1/lanes/k/requests", "x", 404, wrong, strings.Replace(missing, "no-lane-policy", "unknown-request", 1), "value must be 'urn:seriatim:problem:no-route'"},
