@@ -33,7 +33,7 @@ local n, burst, spacing, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(
 local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local retention, channel, holds, blocked, endings = tonumber(ARGV[11]), ARGV[12], ARGV[13] == '1', ARGV[14], ARGV[15]
 
-local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prev', 'granted',
+local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prior', 'prev', 'granted',
   'hold', 'fails', 'paused', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
   'missat', 'end', 'resolved' }
 local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared', 'parked',
@@ -223,7 +223,8 @@ local function notBefore(e) return math.max(s.hold, quarantine, e and e.nb or 0)
 local function runAt(e) return math.max(gate(), s.since, notBefore(e)) end
 
 local function learned() return s.isi / 1000 end
-local function interval() if s.isi > 0 then return s.isi / 1000 end return guess end
+-- What schedules are made with errs long: one short run or two are not yet what is usual here, so the guess wears off.
+local function interval() if s.isi > 0 then return math.max(s.isi, s.prior) / 1000 end return guess end
 local function lead() return math.min(3000, 16 * math.max(spacing, interval())) end
 local function headEntry()
   local h = head()
@@ -307,6 +308,7 @@ local function grant(x, e, owner, record)
   if s.prev > 0 and e.att == 0 and possible > s.prev then
     local sample = (possible - s.prev) * 1000
     set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
+    set('prior', math.max(1, math.floor((s.prior > 0 and s.prior or guess * 1000) * 0.8)))
   end
   e.slip = now - math.min(now, runAt(e))
   set('tat', math.max(arrival(), now) + spacing)

@@ -79,7 +79,7 @@ func (s scalars) fields() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]int64{
 		"format": s.format, "gen": s.gen, "inc": s.inc, "nxt": s.nxt, "u": s.u, "mark": s.mark, "tat": s.tat, "fence": s.fence,
-		"last": s.last, "since": s.since, "isi": s.isi, "prev": s.prev, "granted": s.granted, "hold": s.hold, "fails": s.fails,
+		"last": s.last, "since": s.since, "isi": s.isi, "prior": s.prior, "prev": s.prev, "granted": s.granted, "hold": s.hold, "fails": s.fails,
 		"paused": s.paused, "kickseq": s.kickseq, "kickat": s.kickat, "kickset": s.kickset,
 		"claim": s.claim, "claimend": s.claimend, "miss": s.miss, "missk": s.missk, "missat": s.missat, "end": s.end,
 		"resolved": s.resolved,

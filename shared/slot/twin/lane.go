@@ -227,6 +227,10 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 			sample = float64(c.s.isi)*0.8 + sample*0.2
 		}
 		c.s.isi = max(1, int64(math.Floor(sample)))
+		if c.s.prior == 0 {
+			c.s.prior = int64(c.guess * 1000)
+		}
+		c.s.prior = max(1, int64(math.Floor(float64(c.s.prior)*0.8)))
 	}
 	e.slip = c.now - min(c.now, c.runAt(e))
 	if e.att == 0 || !c.without(PaceOfTakeovers) {

@@ -30,7 +30,7 @@ func (c *call) learned() float64 { return float64(c.s.isi) / 1000 }
 
 func (c *call) interval() float64 {
 	if c.s.isi > 0 {
-		return c.learned()
+		return float64(max(c.s.isi, c.s.prior)) / 1000
 	}
 	return c.guess
 }

@@ -8,11 +8,11 @@ import (
 
 // scalars are the fields of the hash :s, under the names of lane.lua. Instants are Redis milliseconds.
 type scalars struct {
-	format, gen, inc, nxt, u, mark, tat, fence, last, since, isi, prev, granted, hold, fails int64
-	paused, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end              int64
-	resolved                                                                                 int64
-	gaps                                                                                     []span
-	kickby, claimby                                                                          string
+	format, gen, inc, nxt, u, mark, tat, fence, last, since, isi, prior, prev, granted, hold, fails int64
+	paused, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end                     int64
+	resolved                                                                                        int64
+	gaps                                                                                            []span
+	kickby, claimby                                                                                 string
 }
 
 // span is a range of tickets that a repair skipped; to is exclusive.
