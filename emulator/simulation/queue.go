@@ -69,6 +69,8 @@ func newQueue(w *World) *queue {
 	if err != nil {
 		panic(err)
 	}
+	q.mu.Lock() // tick waits until there is a timer
+	defer q.mu.Unlock()
 	q.timer = time.AfterFunc(time.Hour, q.tick)
 	return q
 }
