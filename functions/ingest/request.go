@@ -107,11 +107,7 @@ func (c *call) result() error {
 
 // awaited is lookUp once the request has ended, or the client has waited for as long as it wants to.
 func (c *call) awaited() (found, error) {
-	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
-	if err != nil {
-		return found{}, malformedHeader(sentence(err), err)
-	}
-	patience, err := preferred.wait()
+	patience, err := c.askedPatience()
 	switch {
 	case err != nil:
 		return found{}, err
@@ -120,6 +116,16 @@ func (c *call) awaited() (found, error) {
 	}
 	c.w.Header().Set("Preference-Applied", preferenceWait(patience))
 	return c.await(c.id, patience)
+}
+
+// askedPatience is how long the client wants to wait for the end of its request. Who acts before it answers asks first: a call that
+// is refused has done nothing.
+func (c *call) askedPatience() (time.Duration, error) {
+	preferred, err := parsePrefer(c.r.Header.Values("Prefer"))
+	if err != nil {
+		return 0, malformedHeader(sentence(err), err)
+	}
+	return preferred.wait()
 }
 
 // lookUp finds the request of the path.

@@ -44,6 +44,9 @@ func (c *call) resolve() error {
 
 // settle takes the word of an operator for a request on which the lane stands, and answers its state.
 func (c *call) settle(as slot.Resolution, message string) error {
+	if _, err := c.askedPatience(); err != nil {
+		return err
+	}
 	f, err := c.lookUp()
 	if err != nil {
 		return err

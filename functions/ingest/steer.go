@@ -51,6 +51,9 @@ func (c *call) purge() error {
 
 // cancel takes a request out while it waits and answers its state.
 func (c *call) cancel() error {
+	if _, err := c.askedPatience(); err != nil {
+		return err
+	}
 	f, err := c.lookUp()
 	if err != nil {
 		return err

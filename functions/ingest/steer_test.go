@@ -80,6 +80,14 @@ func TestSteering(t *testing.T) {
 			t.Errorf("the key used again has id %s, want %s", again.ID, id)
 		}
 	})
+	t.Run("a call that is refused for its Prefer has done nothing", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		a := wantAccepted(t, b.submit("async-a"))
+		wantProblem(t, b.call("DELETE", a.path(), "", header{"Prefer", "wait=long"}), 400, problem.MalformedHeader)
+		wantProblem(t, b.call("POST", a.path()+"/skip", "", header{"Prefer", "wait=long"}), 400, problem.MalformedHeader)
+		wantStatus(t, b.get(a.path()), 200, "queued")
+	})
 	t.Run("what runs, has ended or is unknown is not cancelled", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
