@@ -64,6 +64,7 @@ func (w *World) boot(kind string) *instance {
 	in.executor = executor.New(executor.Config{
 		Policy: doc, Slots: slots, Holes: slots, Inspector: slots, Queue: client, Opener: queueConfig.Keys, Records: store,
 		Wakes: in.hub, Runner: runner, Tasks: tasks, CountMissing: func(context.Context) (bool, error) { return true, nil }, Exchange: exchange,
+		Lanes:   func(context.Context) ([]string, error) { return w.laneKeys(), nil },
 		Observe: func(e executor.Event) { w.count(string(e)) }, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 	})
 	return in

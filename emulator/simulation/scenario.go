@@ -101,6 +101,8 @@ type Scenario struct {
 	Settle time.Duration
 	// Instances of each function. Zero: 2 of ingest, 3 of the executor.
 	Ingests, Executors int
+	// Sweep has an executor sweep each minute, as Cloud Scheduler asks.
+	Sweep bool
 	// Rate is the queue's dispatches a second. Zero: 500.
 	Rate float64
 	// Without takes rules out of the scripts, Defects puts faults into the functions' surroundings: mutations.
@@ -126,7 +128,7 @@ func Draw(seed uint64) Scenario {
 	s := Scenario{
 		Seed: seed, Concurrency: []int{1, 1, 3}[r.intn(3)], Burst: []int{1, 1, 5}[r.intn(3)],
 		Spacing: []time.Duration{0, time.Second, time.Minute}[r.intn(3)], Lease: 5 * time.Second,
-		Requests: 60 + r.intn(90), Lanes: 1 + r.intn(2), Async: r.intn(3) == 0, Keyed: 0.7, Attempts: 20,
+		Requests: 60 + r.intn(90), Lanes: 1 + r.intn(2), Async: r.intn(3) == 0, Keyed: 0.7, Attempts: 20, Sweep: true,
 	}
 	s.Handler = []Span{
 		{5 * time.Millisecond, 300 * time.Millisecond}, {500 * time.Millisecond, 3 * time.Second}, {time.Second, 12 * time.Second},

@@ -134,6 +134,9 @@ func (w *World) run() {
 	for _, op := range w.Operations {
 		w.clients.Go(func() { w.operate(op) })
 	}
+	if w.Sweep {
+		go w.sweep()
+	}
 	w.submitAll()
 	w.clients.Wait()
 	for end := time.Now().Add(w.Settle + time.Duration(w.Requests)*2*w.Spacing); !w.ended(); time.Sleep(look) {
