@@ -77,7 +77,7 @@ func keyReused() error {
 // endedBefore finds out whether a request that is new to Redis has ended before: Redis may have lost it, as long as the lane's
 // state, or Redis itself, is younger than a record can be old. Its place is then given up.
 func (s *submitting) endedBefore(ctx context.Context, r slot.Reservation) (answer error, ended bool) {
-	if r.Confirmed || !r.Young && r.Now-r.Incarnation > s.lane.Slot.Retention.Milliseconds() {
+	if s.letter != nil || r.Confirmed || !r.Young && r.Now-r.Incarnation > s.lane.Slot.Retention.Milliseconds() {
 		return nil, false
 	}
 	rec, ended, err := s.endedLongAgo(ctx)

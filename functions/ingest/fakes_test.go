@@ -89,6 +89,7 @@ type records struct {
 	*record.Memory
 	err        error
 	getErr     error // of Get alone
+	deleteErr  error // of Delete alone
 	puts, gets atomic.Int64
 }
 
@@ -98,6 +99,13 @@ func (f *records) Get(ctx context.Context, key, id string) (record.Record, bool,
 		return record.Record{}, false, err
 	}
 	return f.Memory.Get(ctx, key, id)
+}
+
+func (f *records) Delete(ctx context.Context, key, id string, ticket int64) error {
+	if f.deleteErr != nil {
+		return f.deleteErr
+	}
+	return f.Memory.Delete(ctx, key, id, ticket)
 }
 
 func (f *records) Put(ctx context.Context, r record.Record) (record.Record, error) {

@@ -47,6 +47,11 @@ type Records interface {
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
 	// DeadLetters returns a page of dead records, the last finished first.
 	DeadLetters(ctx context.Context, l lane.Lane, size int, token string) (record.Page, error)
+	// DeadLetter returns a dead record with its payload; EachDeadLetter calls do with all of a lane, in ticket order, until do
+	// fails; RemoveDeadLetter forgets one.
+	DeadLetter(ctx context.Context, l lane.Lane, requestID string) (r record.Record, found bool, err error)
+	EachDeadLetter(ctx context.Context, l lane.Lane, do func(record.Record) error) error
+	RemoveDeadLetter(ctx context.Context, l lane.Lane, r record.Record) error
 	// Persist makes the record of e's request durable, where the lane is, or a task that will, and returns how the request ended
 	// for good. After an error the record is in Redis alone.
 	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
@@ -33,6 +34,9 @@ type submitting struct {
 	owner string
 	// duplicate says that the request was there before this call.
 	duplicate bool
+	// letter is the dead letter that is to run again, nil for a client's own submission; quiet leaves the answer to the caller.
+	letter *record.Record
+	quiet  bool
 	// unsure says that the confirm deadline of the ticket that reserve answers may have been set long before.
 	unsure bool
 }
@@ -61,6 +65,11 @@ func (c *call) submit() error {
 	// From here on the client may leave: what it asked for is under way.
 	ctx := context.WithoutCancel(c.r.Context())
 	s := &submitting{call: c, submission: read, owner: c.Random.Nonce()}
+	return s.take(ctx)
+}
+
+// take gets the request a place that lasts, or runs it, and answers.
+func (s *submitting) take(ctx context.Context) (err error) {
 	for try := range reserveTries {
 		switch err = s.reserve(ctx); {
 		case errors.Is(err, errAnew):
@@ -79,10 +88,15 @@ func (s *submitting) reserve(ctx context.Context) error {
 	sent := s.Clock.Now()
 	r, err := s.Slots.Reserve(ctx, s.lane.Slot, slot.ReserveRequest{
 		ID: e.ID, Fingerprint: e.Fingerprint, Owner: s.owner, Immediate: s.immediate, Submitted: e.Submitted, Target: e.Target,
-		Deadline: e.Deadline,
+		Deadline: e.Deadline, Adopt: s.letter != nil, Redrive: s.letter != nil,
 	})
-	if err != nil {
+	switch {
+	case err != nil && s.letter != nil:
+		return unavailable(err)
+	case err != nil:
 		return s.withoutRedis(ctx, err)
+	case s.letter != nil && (r.Verdict == slot.Replayed || r.Verdict == slot.Mismatch):
+		return noDeadLetter()
 	}
 	switch r.Verdict {
 	case slot.Replayed:
@@ -191,6 +205,9 @@ func (s *submitting) at(incarnation, ticket int64) taskqueue.Envelope {
 
 // accepted answers for a request that will run: with its end, where the client waits for that and it comes, else 202.
 func (s *submitting) accepted(p place) error {
+	if s.quiet {
+		return nil
+	}
 	if s.patience > 0 {
 		f, err := s.await(s.envelope.ID, s.patience)
 		switch {
