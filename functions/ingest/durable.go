@@ -76,25 +76,25 @@ func keyReused() error {
 
 // endedBefore finds out whether a request that is new to Redis has ended before: Redis may have lost it, as long as the lane's
 // state, or Redis itself, is younger than a record can be old. Its place is then given up.
-func (s *submitting) endedBefore(ctx context.Context, r slot.Reservation) (answer error, ended bool) {
+func (s *submitting) endedBefore(ctx context.Context, r slot.Reservation) (ended bool, answer error) {
 	if s.letter != nil || r.Confirmed || !r.Young && r.Now-r.Incarnation > s.lane.Slot.Retention.Milliseconds() {
-		return nil, false
+		return false, nil
 	}
 	rec, ended, err := s.endedLongAgo(ctx)
 	switch {
 	case err != nil && r.Young:
-		return unavailable(errors.Join(err, s.giveUp(ctx, r))), true
+		return true, unavailable(errors.Join(err, s.giveUp(ctx, r)))
 	case err != nil:
 		// The lane is new, as most are that were never seen before: that would be the wrong reason to refuse work.
 		logging.FromContext(ctx).WarnContext(ctx, "new lane: durable record not readable, taken for none", logging.Error, err.Error())
-		return nil, false
+		return false, nil
 	case !ended:
-		return nil, false
+		return false, nil
 	}
 	if err := s.giveUp(ctx, r); err != nil {
-		return unavailable(err), true
+		return true, unavailable(err)
 	}
-	return s.replayOr422(rec), true
+	return true, s.replayOr422(rec)
 }
 
 // giveUp gives up the place that r is, and the lease of one that was to run. A duplicate's is its first caller's, who looks as well.

@@ -106,7 +106,7 @@ func (s *submitting) reserve(ctx context.Context) error {
 	case slot.Full:
 		return s.full(r)
 	case slot.Run, slot.Reserved, slot.Duplicate:
-		if answer, ended := s.endedBefore(ctx, r); ended {
+		if ended, answer := s.endedBefore(ctx, r); ended {
 			return answer
 		}
 		if r.Verdict == slot.Run {
