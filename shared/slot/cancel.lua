@@ -28,7 +28,7 @@ else
   wake()
 end
 redis.call('DEL', KEYS[7])
-finished(REC, r, 'cancelled', {})
+finished(REC, r, t, 'cancelled', {})
 extendForTask()
 save()
 return append(reply('OK', 'ticket', int(t)), nextHead())

@@ -24,7 +24,7 @@ local function respond(until_)
   else redis.call('SET', KEYS[7], arg(5), 'PXAT', int(until_)) end
 end
 local function record(status, reason)
-  finished(REC, r, status, { 'reason', reason, 'detail', arg(7), 'durable', '0' })
+  finished(REC, r, t, status, { 'reason', reason, 'detail', arg(7), 'durable', '0' })
   respond(now + retention)
 end
 local function again(e)

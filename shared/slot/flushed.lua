@@ -16,6 +16,7 @@ if arg(3) == '0' or redis.call('STRLEN', KEYS[7]) > narg(5) then
 else
   redis.call('PEXPIREAT', KEYS[7], soon)
 end
+redis.call('ZREMRANGEBYSCORE', F, int(narg(1)), int(narg(1)))
 passWhenFull()
 redis.call('HSET', REC, 'durable', '1')
 if arg(4) == '0' then redis.call('PEXPIREAT', REC, soon) end

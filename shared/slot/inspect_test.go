@@ -107,6 +107,7 @@ func TestWorkIsConstant(t *testing.T) {
 		count("reserve", func() { b.reserve(t, ingest("new")) })
 		count("duplicate", func() { b.reserve(t, ingest("new")) })
 		count("inspect", func() { b.inspect(t, "new") })
+		count("list", func() { b.list(t, slot.ListRequest{After: tasks[0].Ticket, Size: 20}) })
 		count("retry", func() { b.finish(t, ended(g, "a", slot.Retry)) })
 		b.clock.Advance(b.lane.BackoffMin)
 		count("finish", func() { b.finish(t, ended(b.run(t, tasks[0]), "a", slot.Accept)) })

@@ -24,6 +24,9 @@ func (k Keys) Resolved() string { return k.prefix + "d" }
 // Voided is the sorted set of tickets whose place was given up.
 func (k Keys) Voided() string { return k.prefix + "v" }
 
+// Listed is the sorted set of the requests that have ended and whose record is in Redis alone: member "ticket id status end", score = ticket.
+func (k Keys) Listed() string { return k.prefix + "f" }
+
 // Record is the hash with the record of one request.
 func (k Keys) Record(requestID string) string { return k.prefix + "i:" + requestID }
 
@@ -47,8 +50,10 @@ func (k Keys) record(requestID string) []string {
 	return []string{k.Record(requestID), k.Response(requestID)}
 }
 
-func (k Keys) lane() []string {
-	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}
+// all are the keys of a script: of the lane, the records it is about, and the list of ended ones.
+func (k Keys) all(records []string) []string {
+	lane := append([]string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}, records...)
+	return append(lane, k.Listed())
 }
 
 // intervalKey holds the interval that the lanes of a policy have shown lately, in microseconds.

@@ -118,6 +118,7 @@ func (b *bundle) everyScript(t *testing.T) {
 	b.confirm(t, tasks[1])
 	b.void(t, "c", tasks[2].Ticket, true)
 	b.kick(t, tasks[0].Incarnation, 0, "kick")
+	b.list(t, slot.ListRequest{Size: 10})
 	state, _ := b.inspect(t, "a")
 	b.start(t, drive(state.Next))
 	if _, err := b.store.Missing(t.Context(), b.lane, state.Next); err != nil {

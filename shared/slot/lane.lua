@@ -7,6 +7,7 @@
 -- KEYS[5] :v  zset    voided tickets, score = ticket
 -- KEYS[6] :i:<id> hash the record of the request that the call is about (scripts that take one)
 -- KEYS[7] :b:<id> text the response of that request, once it has one (scripts that write or read it)
+-- KEYS[#KEYS] :f zset   requests that have ended and whose record is in Redis alone: 'ticket id status end', score = ticket
 --
 -- ARGV[1]  generation that the caller expects   ARGV[2]  end of the quarantine, ms (0: none)   ARGV[3]  1: generation is young
 -- ARGV[4]  concurrency   ARGV[5] burst   ARGV[6] spacing ms   ARGV[7] lease ms   ARGV[8] confirm deadline D, ms
@@ -23,11 +24,12 @@ local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 1000000 -- how far a repair skips tickets and fences
 local LONGEST = 3600000 -- no function instance works on a request longer than this
+local LISTED = 100000 -- how many ended requests a lane lists
 local VOIDED = 10000 -- how many voided tickets a lane remembers; whose record is gone too was never acknowledged
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
 local ARGS = 15
 
-local S, Q, L, D, V, REC = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local S, Q, L, D, V, REC, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[#KEYS]
 local generation, quarantine = tonumber(ARGV[1]), tonumber(ARGV[2])
 local n, burst, spacing, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -352,17 +354,28 @@ local function afresh()
   set('prev', 0)
 end
 
--- finished makes a record terminal.
-local function finished(record, id, status, fields)
+-- list keeps a request that has ended in the lane's list, from which a few go whose time is over.
+local function list(t, id, status)
+  for _, member in ipairs(redis.call('ZRANGE', F, 0, 2)) do
+    if tonumber(string.match(member, '%d+$')) + retention <= now then redis.call('ZREM', F, member) end
+  end
+  redis.call('ZADD', F, int(t), table.concat({ int(t), id, status, int(now) }, ' '))
+  redis.call('ZREMRANGEBYRANK', F, 0, -LISTED - 1)
+  redis.call('PEXPIREAT', F, int(now + retention))
+end
+
+-- finished makes a record terminal, and lists it as that of ticket t; a nil t says that it is durable.
+local function finished(record, id, t, status, fields)
   redis.call('HSET', record, 'status', status, 'finished', int(now), unpack(fields))
   redis.call('PEXPIREAT', record, int(now + retention))
+  if t then list(t, id, status) end
   redis.call('PUBLISH', endings, id .. ' 0') -- in the form of a wake-up: look at once
 end
 
 -- expired says that a request has waited past its deadline without a start; it is dead then.
 local function expired(t, e, record)
   if e.deadline == 0 or now <= e.deadline or e.first > 0 then return false end
-  finished(record, e.r, 'dead', { 'reason', 'deadline', 'detail', 'it waited past its deadline', 'durable', '0' })
+  finished(record, e.r, t, 'dead', { 'reason', 'deadline', 'detail', 'it waited past its deadline', 'durable', '0' })
   resolve(t)
   extend(now + retention + 60000)
   wake()

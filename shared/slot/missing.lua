@@ -38,7 +38,7 @@ if settle == 'void' then
   save()
   return answer('VOIDED')
 end
-finished(REC, r, settle, { 'durable', '1' })
+finished(REC, r, nil, settle, { 'durable', '1' })
 resolve(t)
 set('prev', 0)
 wake()

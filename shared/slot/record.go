@@ -40,13 +40,16 @@ type Record struct {
 	Durable bool
 }
 
-func (r *reply) record(id string) Record {
+func (r *reply) record(id string) Record { return r.recordUnder("rec.", id) }
+
+// recordUnder reads a record whose fields have that prefix.
+func (r *reply) recordUnder(prefix, id string) Record {
 	return Record{
-		ID: id, Status: Status(r.fields["rec.status"]), Fingerprint: r.fields["rec.fp"], Ticket: r.int("rec.ticket"),
-		Fence: r.int("rec.fence"), Attempts: r.int("rec.attempts"), Response: []byte(r.fields["rec.resp"]),
-		Reason: r.fields["rec.reason"], Detail: r.fields["rec.detail"], Target: r.fields["rec.target"],
-		Submitted: r.time("rec.submitted"), Started: r.time("rec.started"), Finished: r.time("rec.finished"),
-		Durable: r.bool("rec.durable"),
+		ID: id, Status: Status(r.fields[prefix+"status"]), Fingerprint: r.fields[prefix+"fp"], Ticket: r.int(prefix + "ticket"),
+		Fence: r.int(prefix + "fence"), Attempts: r.int(prefix + "attempts"), Response: []byte(r.fields[prefix+"resp"]),
+		Reason: r.fields[prefix+"reason"], Detail: r.fields[prefix+"detail"], Target: r.fields[prefix+"target"],
+		Submitted: r.time(prefix + "submitted"), Started: r.time(prefix + "started"), Finished: r.time(prefix + "finished"),
+		Durable: r.bool(prefix + "durable"),
 	}
 }
 

@@ -37,7 +37,7 @@ if word == 'redrive' or word == 'retry' then
 else
   status = word == 'done' and 'done' or 'dead'
   if word == 'skip' then redis.call('PEXPIREAT', KEYS[7], int(now + retention)) else redis.call('DEL', KEYS[7]) end
-  finished(REC, r, status, word == 'skip' and { 'durable', '0' } or { 'durable', '0', 'reason', 'resolved', 'detail', 'an operator said so' })
+  finished(REC, r, t, status, word == 'skip' and { 'durable', '0' } or { 'durable', '0', 'reason', 'resolved', 'detail', 'an operator said so' })
   resolve(t)
 end
 afresh()

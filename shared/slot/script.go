@@ -41,6 +41,12 @@ var kickLua string
 //go:embed flushed.lua
 var flushedLua string
 
+//go:embed list.lua
+var listLua string
+
+//go:embed records.lua
+var recordsLua string
+
 //go:embed inspect.lua
 var inspectLua string
 
@@ -77,6 +83,8 @@ var (
 	missingScript = newScript("missing", missingLua)
 	kickScript    = newScript("kick", kickLua)
 	inspectScript = newScript("inspect", inspectLua)
+	listScript    = newScript("list", listLua)
+	recordsScript = newScript("records", recordsLua)
 	flushedScript = newScript("flushed", flushedLua)
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)
@@ -119,7 +127,7 @@ func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string,
 	for try := 0; err == nil; try++ {
 		var raw any
 		var r reply
-		if raw, err = sc.Run(ctx, s.rdb, append(KeysOf(lane.Key).lane(), records...), s.arguments(lane, generation, paused, args)...).Result(); err != nil {
+		if raw, err = sc.Run(ctx, s.rdb, KeysOf(lane.Key).all(records), s.arguments(lane, generation, paused, args)...).Result(); err != nil {
 			break
 		}
 		if r, err = parseReply(raw); err != nil {

@@ -42,7 +42,7 @@ if driven == 0 then
       if t < s.mark and (not status or mapped == t) then
         if entry(t) then redis.call('HDEL', Q, int(t)) end
         if status then
-          finished(REC, r, 'cancelled', {})
+          finished(REC, r, t, 'cancelled', {})
         end
         return finally('DONE', 'status', 'cancelled', 'durable', '0')
       end

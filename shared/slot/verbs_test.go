@@ -35,6 +35,7 @@ func TestFormatOfANewerCode(t *testing.T) {
 				},
 				"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
 				"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
+				"list":    func() error { _, err := b.store.List(ctx, lane, slot.ListRequest{Size: 1}); return err },
 			}
 			for name, call := range calls {
 				if err := call(); !errors.Is(err, slot.ErrFormat) {
@@ -62,6 +63,7 @@ func (b *bundle) verbs(t *testing.T, task slot.StartRequest, g slot.Grant) map[s
 		"settle":  func() error { _, err := b.store.Settle(ctx, lane, h, ""); return err },
 		"kick":    func() error { _, _, err := b.store.Kick(ctx, lane, task.Incarnation, 0, "o"); return err },
 		"inspect": func() error { _, _, err := b.store.Inspect(ctx, lane, "a"); return err },
+		"list":    func() error { _, err := b.store.List(ctx, lane, slot.ListRequest{Size: 1}); return err },
 		"resolve": func() error { _, err := b.store.Resolve(ctx, lane, "a", slot.Skip, "o"); return err },
 		"cancel":  func() error { _, err := b.store.Cancel(ctx, lane, "a"); return err },
 		"pause":   func() error { _, err := b.store.Pause(ctx, lane, true); return err },

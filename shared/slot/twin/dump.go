@@ -18,7 +18,7 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	if l == nil {
 		return map[string]map[string]string{}
 	}
-	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "v": {}}
+	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "v": {}, "f": {}}
 	for t, e := range l.q {
 		out["q"][number(t)] = e.pack()
 	}
@@ -30,6 +30,9 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	}
 	for t := range l.v {
 		out["v"][number(t)] = number(t)
+	}
+	for _, e := range l.f {
+		out["f"][e.member()] = number(e.ticket)
 	}
 	for id, r := range l.records {
 		out["i:"+id] = r.fields()
@@ -52,7 +55,7 @@ func (s *Store) Ends(key string) map[string]int64 {
 	defer s.mu.Unlock()
 	out := map[string]int64{}
 	if l := s.lanes[key]; l != nil {
-		out[""] = l.end
+		out[""], out["f"] = l.end, l.fend
 		for id, r := range l.records {
 			out["i:"+id] = r.end
 		}

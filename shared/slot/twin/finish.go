@@ -150,7 +150,7 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 func (f *finish) write(status slot.Outcome, reason string) {
 	r := f.record(f.req.Request)
 	r.reason, r.detail, r.durable = reason, f.req.Detail, "0"
-	f.finished(r, slot.Status(status))
+	f.finished(r, f.req.Request, f.req.Grant.Ticket, slot.Status(status))
 	f.respond(r.end)
 }
 

@@ -2,6 +2,7 @@ package twin
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seriatim/seriatim/shared/slot"
 )
@@ -25,6 +26,7 @@ func (s *Store) Flushed(ctx context.Context, l slot.Lane, req slot.FlushedReques
 	} else if ok {
 		c.bodies[req.ID] = body{b.text, soon}
 	}
+	c.f = slices.DeleteFunc(c.f, func(e ended) bool { return e.ticket == req.Ticket })
 	r.durable = "1"
 	if !req.Keyed {
 		r.end = soon

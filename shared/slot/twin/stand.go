@@ -44,8 +44,9 @@ func (c *call) standingUntil(k int, jitter float64) int64 {
 // afresh restarts what the lane learns after it stood.
 func (c *call) afresh() { c.s.since, c.s.prev = c.now, 0 }
 
-// finished makes a record terminal.
-func (c *call) finished(r *record, status slot.Status) {
+// finished makes a record terminal, and lists it.
+func (c *call) finished(r *record, id string, t int64, status slot.Status) {
+	c.list(ended{t, id, string(status), c.now})
 	r.status, r.finished, r.end = string(status), c.now, c.now+c.retain
 }
 
@@ -55,7 +56,7 @@ func (c *call) expired(t int64, e *entry, id string) bool {
 		return false
 	}
 	r := c.record(id)
-	c.finished(r, slot.Dead)
+	c.finished(r, id, t, slot.Dead)
 	r.reason, r.detail, r.durable = "deadline", "it waited past its deadline", "0"
 	c.resolve(t)
 	c.extend(c.now + c.retain + 60000)

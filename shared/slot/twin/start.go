@@ -89,7 +89,7 @@ func (s *start) find() (out slot.Started, over bool) {
 		if t < s.s.mark && (!known || s.r.ticket == t) {
 			delete(s.q, t)
 			if known {
-				s.call.finished(s.r, slot.Cancelled)
+				s.call.finished(s.r, s.req.Request, t, slot.Cancelled)
 			}
 			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Cancelled}), true
 		}

@@ -1,6 +1,8 @@
 package twin
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/seriatim/seriatim/shared/slot"
@@ -42,6 +44,22 @@ type lane struct {
 	v       map[int64]bool
 	records map[string]*record
 	bodies  map[string]body // responses, by request id
+	f       []ended         // in ticket order
+	fend    int64
+}
+
+// ended is a member of :f.
+type ended struct {
+	ticket     int64
+	id, status string
+	at         int64
+}
+
+func (e ended) member() string { return fmt.Sprint(e.ticket, " ", e.id, " ", e.status, " ", e.at) }
+
+// compare is the order of a sorted set.
+func (e ended) compare(other ended) int {
+	return cmp.Or(cmp.Compare(e.ticket, other.ticket), cmp.Compare(e.member(), other.member()))
 }
 
 // body is the text :b of one request.
@@ -78,6 +96,9 @@ func (l *lane) removeResolved(t int64) bool {
 func (l *lane) expire(now int64) {
 	if l.format != 0 && l.end <= now {
 		l.scalars, l.q, l.l, l.d, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, map[int64]bool{}
+	}
+	if l.fend <= now {
+		l.f = nil
 	}
 	for id, r := range l.records {
 		if r.end != 0 && r.end <= now {

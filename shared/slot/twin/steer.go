@@ -48,7 +48,7 @@ func (c *call) cancel(id string) slot.Cancelling {
 		c.wake()
 	}
 	delete(c.bodies, id)
-	c.finished(r, slot.Cancelled)
+	c.finished(r, id, t, slot.Cancelled)
 	c.extendForTask()
 	c.save()
 	return slot.Cancelling{Seen: c.seen(true), Verdict: slot.OK, Ticket: t}
@@ -119,9 +119,9 @@ func (c *call) settleAs(t int64, e *entry, r *record, as slot.Resolution) {
 		c.s.fails, c.l[t] = 0, 0
 		return
 	case slot.ResolveDone:
-		c.finished(r, slot.Done)
+		c.finished(r, e.r, t, slot.Done)
 	default:
-		c.finished(r, slot.Dead)
+		c.finished(r, e.r, t, slot.Dead)
 	}
 	r.durable = "0"
 	if b, ok := c.bodies[e.r]; ok && as == slot.Skip {

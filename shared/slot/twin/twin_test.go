@@ -109,7 +109,7 @@ func pick[T any](p *pair, list []T, label string) (v T) {
 func (p *pair) step() {
 	verbs := []func(){
 		p.advance, p.advance, p.reserve, p.reserve, p.reserve, p.start, p.start, p.start, p.drive, p.drive, p.finish, p.finish,
-		p.finish, p.flushed, p.flushed, p.renew, p.confirm, p.void, p.giveUp, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.operate, p.steer,
+		p.finish, p.flushed, p.flushed, p.renew, p.confirm, p.void, p.giveUp, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.list, p.operate, p.steer,
 	}
 	verbs[rapid.IntRange(0, len(verbs)-1).Draw(p.T, "verb")]()
 }
@@ -186,6 +186,7 @@ type verbs interface {
 	Resolve(context.Context, slot.Lane, string, slot.Resolution, string) (slot.Cancelling, error)
 	Pause(context.Context, slot.Lane, bool) (slot.Seen, error)
 	Purge(context.Context, slot.Lane) (int64, error)
+	List(context.Context, slot.Lane, slot.ListRequest) (slot.Listed, error)
 	Inspect(context.Context, slot.Lane, string) (slot.State, slot.RequestState, error)
 }
 

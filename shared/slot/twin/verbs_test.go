@@ -206,6 +206,17 @@ func (p *pair) inspect() {
 	})
 }
 
+func (p *pair) list() {
+	req := slot.ListRequest{
+		After: pick(p, p.tickets, "after").Ticket, Size: rapid.SampledFrom([]int{1, 2, 3, 100}).Draw(p.T, "page"),
+		Only: rapid.SampledFrom([]string{"", "", "queued", "running", "unknown", "done", "dead", "cancelled"}).Draw(p.T, "only"),
+	}
+	if rapid.Bool().Draw(p.T, "from the start") {
+		req.After = 0
+	}
+	both(p, "list", func(v verbs) (slot.Listed, error) { return v.List(p.Context(), p.lane, req) })
+}
+
 // operate does what no verb does: the end of a record, a new generation, a new policy, paused targets.
 func (p *pair) operate() {
 	if p.seen.Incarnation == 0 {
