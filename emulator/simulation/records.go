@@ -16,8 +16,12 @@ func (s *records) Put(ctx context.Context, r record.Record) (record.Record, erro
 	})
 }
 
-// Delete and DeadLetters are record.Firestore's; nothing here redrives yet.
+// Delete, List and DeadLetters are record.Firestore's; nothing here redrives or lists.
 func (s *records) Delete(context.Context, string, string, int64) error { return nil }
+
+func (s *records) List(context.Context, string, record.Status, int, string) (record.Page, error) {
+	return record.Page{}, nil
+}
 
 func (s *records) DeadLetters(context.Context, string, int, string) (record.Page, error) {
 	return record.Page{}, nil

@@ -221,5 +221,9 @@ func (s *slots) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 	return got.State, got.RequestState, err
 }
 
+func (s *slots) List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error) {
+	return script(s, ctx, "list", s.in.name, func() (slot.Listed, error) { return s.in.world.redis.List(ctx0, l, req) })
+}
+
 // ctx0 is for scripts: once sent, nothing stops them.
 var ctx0 = context.Background()

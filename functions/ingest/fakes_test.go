@@ -116,6 +116,13 @@ func (f *records) Put(ctx context.Context, r record.Record) (record.Record, erro
 	return f.Memory.Put(ctx, r)
 }
 
+func (f *records) List(ctx context.Context, key string, status record.Status, size int, token string) (record.Page, error) {
+	if f.err != nil {
+		return record.Page{}, f.err
+	}
+	return f.Memory.List(ctx, key, status, size, token)
+}
+
 // ended stores how a request of lane-a ended under the idempotency key, in an earlier life of Redis.
 func (b *bundle) ended(key string, edit func(*record.Record)) record.Record {
 	b.t.Helper()

@@ -8,11 +8,6 @@ import (
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
-// notBuilt refuses by name what API.md promises for a later version.
-func notBuilt(what string) error {
-	return problem.New(problem.NotBuilt, what+" is not built yet.")
-}
-
 func malformedHeader(detail string, cause error) error {
 	return problem.New(problem.MalformedHeader, detail).WithCause(cause)
 }

@@ -39,12 +39,15 @@ type Slots interface {
 // Inspector reads lanes.
 type Inspector interface {
 	Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error)
+	List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error)
 }
 
 // Records are the durable records, beside those in Redis.
 type Records interface {
 	// Lookup returns the terminal record of a request; found is false where there is none.
 	Lookup(ctx context.Context, key, requestID string) (record slot.Record, found bool, err error)
+	// Ended returns durable records behind a ticket in ticket order; upto is the ticket behind which the list goes on, 0: nowhere.
+	Ended(ctx context.Context, l lane.Lane, status record.Status, size int, after int64) (ended []record.Record, upto int64, err error)
 	// DeadLetters returns a page of dead records, the last finished first.
 	DeadLetters(ctx context.Context, l lane.Lane, size int, token string) (record.Page, error)
 	// DeadLetter returns a dead record with its payload; EachDeadLetter calls do with all of a lane, in ticket order, until do

@@ -12,7 +12,7 @@ import (
 )
 
 // pageSize is that of a list where the client asks for none.
-const pageSize = 100
+const pageSize = 50
 
 // deadLetterList is the body of a page of dead letters.
 type deadLetterList struct {
@@ -39,6 +39,10 @@ func (c *call) page() (size int, token string, err error) {
 	return size, query.Get("page_token"), nil
 }
 
+func malformedToken(cause error) error {
+	return malformedHeader("The parameter page_token was made by no page of this list. Leave it out to begin again.", cause)
+}
+
 // deadLetters lists what was given up, the last first; before all else the parked head, on the first page.
 func (c *call) deadLetters() error {
 	size, token, err := c.page()
@@ -56,7 +60,7 @@ func (c *call) deadLetters() error {
 	page, err := c.Records.DeadLetters(c.r.Context(), c.lane, size, token)
 	switch {
 	case errors.Is(err, record.ErrInvalid), errors.Is(err, lane.ErrPageToken):
-		return malformedHeader("The parameter page_token was made by no page of this list. Leave it out to begin again.", err)
+		return malformedToken(err)
 	case err != nil:
 		return unavailable(err)
 	}

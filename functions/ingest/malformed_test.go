@@ -108,15 +108,6 @@ func TestRoutes(t *testing.T) {
 			}
 		}
 	})
-	t.Run("what a later version builds is 501 by name", func(t *testing.T) {
-		t.Parallel()
-		for _, call := range []string{
-			"GET /v1/lanes/lane-a/requests?status=dead",
-		} {
-			method, path, _ := strings.Cut(call, " ")
-			wantProblem(t, b.call(method, path, ""), 501, problem.NotBuilt)
-		}
-	})
 }
 
 func TestAKeyArrivesAsItWasMeant(t *testing.T) {

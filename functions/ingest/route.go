@@ -10,7 +10,7 @@ import (
 )
 
 // route is one call of the API. Its segments are the path's, where {name} stands for any one and {name...} for all that
-// follow. A nil serve is a call that a later version builds.
+// follow.
 type route struct {
 	method   string
 	pattern  string
@@ -20,7 +20,7 @@ type route struct {
 
 var routes = compile(map[string]func(*call) error{
 	"POST /v1/lanes/{key}/requests":                  (*call).submit,
-	"GET /v1/lanes/{key}/requests":                   nil,
+	"GET /v1/lanes/{key}/requests":                   (*call).requests,
 	"GET /v1/lanes/{key}/requests/{id}":              (*call).request,
 	"DELETE /v1/lanes/{key}/requests/{id}":           (*call).cancel,
 	"GET /v1/lanes/{key}/requests/{id}/result":       (*call).result,

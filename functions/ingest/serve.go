@@ -53,9 +53,6 @@ func (h *Handler) dispatch(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	if rt.serve == nil {
-		return notBuilt(rt.method + " " + rt.pattern)
-	}
 	name, _ := url.PathUnescape(args["name"]) // net/http has refused what it cannot decode
 	c := &call{Handler: h, w: w, r: r, id: args["id"], name: name}
 	if escaped, ok := args["key"]; ok {

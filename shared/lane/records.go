@@ -18,6 +18,7 @@ type RecordStore interface {
 	Put(ctx context.Context, r record.Record) (held record.Record, err error)
 	Get(ctx context.Context, key, id string) (r record.Record, found bool, err error)
 	Delete(ctx context.Context, key, id string, ticket int64) error
+	List(ctx context.Context, key string, status record.Status, size int, token string) (record.Page, error)
 	DeadLetters(ctx context.Context, key string, size int, token string) (record.Page, error)
 }
 
@@ -92,6 +93,25 @@ func (s Records) Lookup(ctx context.Context, key, requestID string) (r slot.Reco
 		return slot.Record{}, false, err
 	}
 	return known(stored), true, nil
+}
+
+// Ended returns durable records of a lane behind a ticket, at most size, in ticket order; only those of status, unless it is
+// empty. They are without responses and payloads. upto is the ticket behind which the list goes on, 0 where it does not. A lane that is not durable has none.
+func (s Records) Ended(ctx context.Context, l Lane, status record.Status, size int, after int64) (ended []record.Record, upto int64, err error) {
+	if s.Store == nil || !l.Policy.Durable {
+		return nil, 0, nil
+	}
+	for token := record.After(after); token != "" && len(ended) == 0; {
+		page, err := s.Store.List(ctx, l.Slot.Key, status, size, token)
+		if err != nil {
+			return nil, 0, err
+		}
+		ended, token = page.Records, page.Next
+		if token != "" && len(ended) > 0 {
+			upto = ended[len(ended)-1].Ticket
+		}
+	}
+	return ended, upto, nil
 }
 
 // put writes r and then lets Redis keep less of it, which may fail: then it is kept longer.

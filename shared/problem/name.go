@@ -31,7 +31,6 @@ const (
 	Unavailable         Name = "unavailable"
 	Starting            Name = "starting"
 	OutcomeUnknown      Name = "outcome-unknown"
-	NotBuilt            Name = "not-built"
 
 	// Internal is every error that nobody made a problem of: a fault of ours.
 	Internal Name = "internal"
@@ -72,6 +71,5 @@ var kinds = map[Name]kind{
 	Unavailable:         {http.StatusServiceUnavailable, "A dependency is out of reach", time.Second},
 	Starting:            {http.StatusServiceUnavailable, "The service is starting", time.Second},
 	OutcomeUnknown:      {http.StatusServiceUnavailable, "It is unknown whether the request was queued", time.Second},
-	NotBuilt:            {http.StatusNotImplemented, "This is not built yet", 0},
 	Internal:            {http.StatusInternalServerError, "Something unexpected went wrong", 0},
 }

@@ -56,7 +56,7 @@ func TestWrite(t *testing.T) {
 			"method-not-allowed": 405, "deadline-unreachable": 409, "not-finished": 409,
 			"conflict": 409, "cancelled": 410, "body-too-large": 413, "key-reused": 422,
 			"lane-full": 429, "target-failed": 502, "target-timeout": 504, "unavailable": 503,
-			"starting": 503, "outcome-unknown": 503, "not-built": 501, "internal": 500,
+			"starting": 503, "outcome-unknown": 503, "internal": 500,
 		} {
 			b := setup(t)
 			problem.Write(b.w, b.r, problem.New(name, "Do this."))

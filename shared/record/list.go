@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -68,6 +69,12 @@ func (l list) at(r Record) position {
 func (p position) token() string {
 	text, _ := json.Marshal(p) // no year is past 9999
 	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// After is the token of a list in ticket order whose first record is the next
+// one behind a ticket.
+func After(ticket int64) string {
+	return position{Ticket: ticket, Name: strings.Repeat("z", nameLength)}.token()
 }
 
 // bare is r without what lists leave out.

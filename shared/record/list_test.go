@@ -42,6 +42,7 @@ func TestLists(t *testing.T) {
 			{"in ticket order", all("", 3), [][]string{{"r1", "r2", "r3"}, {"r4", "r5", "r6"}, {"r7", "r8"}}},
 			{"a full last page has no next", all("", 4), [][]string{{"r1", "r2", "r3", "r4"}, {"r5", "r6", "r7", "r8"}}},
 			{"of one status", all(Done, 3), [][]string{{"r1", "r3", "r5"}, {"r7"}}},
+			{"behind a ticket", pages(t, func(string) (Page, error) { return s.List(ctx, lane, "", 100, After(5)) }), [][]string{{"r6", "r7", "r8"}}},
 			{"of a status that none has", all(Cancelled, 3), [][]string{{}}},
 		} {
 			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
