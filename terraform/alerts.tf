@@ -25,6 +25,11 @@ locals {
       filter      = "${local.log_of.executor} jsonPayload.message=\"lane scripts failed\""
       labels      = { operation = "EXTRACT(jsonPayload.operation)" }
     }
+    unwritten_records = {
+      description = "Records that Firestore did not take when they ended: a flush task takes them, or none can"
+      filter      = "${local.log_of.both} jsonPayload.message=(\"record not written through: a flush task takes it\" OR \"record not flushed yet\" OR \"record in Redis alone: its task stays\" OR \"record cannot be made durable\" OR \"record dropped: it cannot be made durable\")"
+      labels      = { what = "EXTRACT(jsonPayload.message)" }
+    }
     wrong_macs = {
       description = "Deliveries with a wrong MAC"
       filter      = "${local.log_of.executor} jsonPayload.message=\"task with a wrong MAC: compare SERIATIM_ENVELOPE_KEY of ingest and executor\""
@@ -141,6 +146,7 @@ locals {
     late-dispatches = { title = "Cloud Tasks dispatches late", severity = "WARNING", filter = local.series.dispatch_delay, aligner = "ALIGN_DELTA", reducer = "REDUCE_PERCENTILE_99", above = var.alerts.dispatch_delay_seconds * 1000, duration = "600s" }
     redis-memory    = { title = "Redis fills up", severity = "CRITICAL", filter = local.series.redis_memory, aligner = "ALIGN_MAX", reducer = "REDUCE_MAX", above = var.redis.memory_alert_ratio, duration = "300s" }
     redis-away      = { title = "Lane scripts fail", severity = "CRITICAL", filter = local.series.failed_scripts, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 5, duration = "0s" }
+    firestore-away  = { title = "Records are not written to Firestore", severity = "WARNING", filter = local.series.unwritten_records, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 5, duration = "0s" }
     failed-requests = { title = "Ingest answers 5xx", severity = "CRITICAL", filter = local.series.failed_requests, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 5, duration = "0s" }
     crashes         = { title = "A function answers 500: misconfigured or crashed", severity = "CRITICAL", filter = local.series.crashes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
     wrong-mac       = { title = "Tasks with a wrong MAC", severity = "CRITICAL", filter = local.series.wrong_macs, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }

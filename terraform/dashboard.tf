@@ -7,8 +7,8 @@ locals {
     { title = "Waiting: tasks in the queue", lines = [
       { legend = "tasks", filter = local.series.queue_depth, aligner = "ALIGN_MEAN", reducer = "REDUCE_SUM", by = [] },
     ] },
-    { title = "Age at the end of a run, ms (the oldest, and half of them)", lines = [
-      { legend = "oldest", filter = local.series.age, aligner = "ALIGN_DELTA", reducer = "REDUCE_PERCENTILE_99", by = [] },
+    { title = "Oldest age: from submission to the end of a run, ms", lines = [
+      { legend = "oldest (p99)", filter = local.series.age, aligner = "ALIGN_DELTA", reducer = "REDUCE_PERCENTILE_99", by = [] },
       { legend = "p50", filter = local.series.age, aligner = "ALIGN_DELTA", reducer = "REDUCE_PERCENTILE_50", by = [] },
     ] },
     { title = "Slip of starts, ms", lines = [
@@ -25,6 +25,9 @@ locals {
     { title = "Swept lanes and missing tasks", lines = [
       { legend = "swept", filter = local.series.swept_lanes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = ["metric.labels.cause"] },
       { legend = "missing", filter = local.series.missing_tasks, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = [] },
+    ] },
+    { title = "Records that Firestore did not take", lines = [
+      { legend = "records", filter = local.series.unwritten_records, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = ["metric.labels.what"] },
     ] },
     { title = "Refused: callers, MACs, tasks", lines = [
       { legend = "callers", filter = local.series.refused_callers, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = [] },

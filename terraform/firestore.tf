@@ -16,8 +16,9 @@ locals {
   }
 }
 
+# The id of a database has 4 characters at least, a prefix may have three.
 resource "google_firestore_database" "this" {
-  name                              = var.name
+  name                              = "${var.name}-records"
   location_id                       = coalesce(var.firestore_location, var.region)
   type                              = "FIRESTORE_NATIVE"
   point_in_time_recovery_enablement = "POINT_IN_TIME_RECOVERY_DISABLED"
@@ -65,12 +66,29 @@ resource "google_firestore_index" "this" {
   }
 }
 
-resource "google_project_iam_member" "uses_firestore" {
-  for_each = local.readers
+# roles/datastore.user may list all of the database, its indexes and statistics, and delete. Which call needs what:
+# https://cloud.google.com/firestore/docs/security/iam
+resource "google_project_iam_custom_role" "ingest_records" {
+  role_id     = "${local.role_prefix}_ingest_records"
+  title       = "${var.name}: write records, read and list them, and delete what is run again"
+  permissions = ["datastore.entities.create", "datastore.entities.delete", "datastore.entities.get", "datastore.entities.list", "datastore.entities.update"]
+}
+
+resource "google_project_iam_custom_role" "executor_records" {
+  role_id     = "${local.role_prefix}_executor_records"
+  title       = "${var.name}: write records and read them"
+  permissions = ["datastore.entities.create", "datastore.entities.get", "datastore.entities.update"]
+}
+
+resource "google_project_iam_member" "uses_records" {
+  for_each = {
+    ingest   = { member = google_service_account.ingest.member, role = google_project_iam_custom_role.ingest_records.id }
+    executor = { member = google_service_account.executor.member, role = google_project_iam_custom_role.executor_records.id }
+  }
 
   project = var.project_id
-  role    = "roles/datastore.user"
-  member  = each.value
+  role    = each.value.role
+  member  = each.value.member
 
   condition {
     title      = "this database only"

@@ -70,8 +70,8 @@ resource "google_cloudfunctions2_function" "executor" {
 
   lifecycle {
     precondition {
-      condition     = alltrue([for seconds in values(local.target_timeouts) : seconds >= local.timeout_bounds.least && seconds <= local.timeout_bounds.most])
-      error_message = "Every target's timeout in config_file must be a literal duration from 1s to 25m: the timeouts of functions and deliveries are derived from them."
+      condition     = alltrue(flatten([for of in local.timeouts : [for seconds in of : seconds >= local.timeout_bounds.least && seconds <= local.timeout_bounds.most]]))
+      error_message = "Every timeout of a target or origin in config_file must be a literal duration from 1s to 25m: the timeouts of functions and deliveries are derived from them."
     }
   }
 

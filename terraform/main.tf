@@ -6,23 +6,32 @@ locals {
     dispatch_deadline     = 1800
   }
 
-  # Timeouts, in seconds. The code derives a task's dispatch deadline in the same way (taskqueue.DispatchDeadline): that of the
-  # lanes of the slowest target is the longest.
-  inline_wait = 10
-  targets     = try(yamldecode(file(var.config_file)).targets, {})
-  target_timeouts = {
-    for name, target in local.targets : name => try(
-      formatdate("DD", timeadd("2000-01-01T00:00:00Z", target.timeout)) == "01"
-      ? sum([for unit, seconds in { h = 3600, m = 60, s = 1 } : tonumber(formatdate(unit, timeadd("2000-01-01T00:00:00.999Z", target.timeout))) * seconds])
+  # Timeouts of targets and origins, in seconds, with their defaults and bounds as the code has them. 0 is no duration, and is
+  # refused.
+  document = try(yamldecode(file(var.config_file)), {})
+  timeouts = { for kind, default in { targets = 60, origins = 5 } : kind => {
+    for name, called in try(local.document[kind], {}) : name => try(
+      formatdate("DD", timeadd("2000-01-01T00:00:00Z", called.timeout)) == "01"
+      ? sum([for unit, seconds in { h = 3600, m = 60, s = 1 } : tonumber(formatdate(unit, timeadd("2000-01-01T00:00:00.999Z", called.timeout))) * seconds])
       : 86400,
-      can(target.timeout) ? 0 : 60 # 0 is no duration, and is refused
+      can(called.timeout) ? 0 : default
     )
-  }
-  timeout_bounds    = { least = 1, most = 1500 } # of a target, as the code has them
-  longest_timeout   = min(local.timeout_bounds.most, max(concat([local.timeout_bounds.least], values(local.target_timeouts))...))
+  } }
+  timeout_bounds = { least = 1, most = 1500 }
+
+  # The code derives a task's dispatch deadline in the same way (taskqueue.DispatchDeadline): that of the lanes of the slowest
+  # target is the longest. In it a run may wait at the gate, and 10 s for one of a target's places (max_concurrent).
+  inline_wait       = 10
+  longest_timeout   = min(local.timeout_bounds.most, max(concat([local.timeout_bounds.least], values(local.timeouts.targets))...))
   dispatch_deadline = min(local.inline_wait + 2 * local.longest_timeout + 30, local.queue_quota.dispatch_deadline)
   executor_timeout  = coalesce(var.executor.timeout_seconds, local.dispatch_deadline)
-  ingest_timeout    = coalesce(var.ingest.timeout_seconds, local.longest_timeout + 60)
+
+  # What ingest does in one call: a run, and its wait for a place; or a fetch. And 60 s more for a client that waits (Prefer).
+  longest_call = min(local.timeout_bounds.most + 10, max(concat([1],
+    [for name, seconds in local.timeouts.targets : seconds + (can(local.document.targets[name].max_concurrent) ? 10 : 0)],
+    values(local.timeouts.origins),
+  )...))
+  ingest_timeout = coalesce(var.ingest.timeout_seconds, local.longest_call + 90)
 
   ingest_name   = "${var.name}-ingest"
   executor_name = "${var.name}-executor"
@@ -60,6 +69,6 @@ locals {
     SERIATIM_QUEUE                 = google_cloud_tasks_queue.this.id
     SERIATIM_EXECUTOR_URL          = local.executor_url
     SERIATIM_TASKS_SERVICE_ACCOUNT = google_service_account.tasks.email
-    SERIATIM_FIRESTORE             = google_firestore_database.this.id
+    SERIATIM_FIRESTORE             = "projects/${var.project_id}/databases/${google_firestore_database.this.name}"
   })
 }

@@ -39,16 +39,21 @@ resource "google_service_account" "tasks" {
   display_name = "Cloud Tasks calling the executor of ${var.name}"
 }
 
+# As with a queue's name, the id of a deleted role stays taken: for 37 days. It takes letters, digits, _ and dots.
+locals {
+  role_prefix = replace(google_cloud_tasks_queue.this.name, "-", "_")
+}
+
 # Predefined roles fit neither function: roles/cloudtasks.enqueuer lacks tasks.get and queues.get, roles/cloudtasks.viewer adds
 # the right to list. https://cloud.google.com/iam/docs/roles-permissions/cloudtasks
 resource "google_project_iam_custom_role" "ingest_queue" {
-  role_id     = "${replace(var.name, "-", "_")}_ingest_queue"
+  role_id     = "${local.role_prefix}_ingest_queue"
   title       = "${var.name}: create tasks, read those of requests that are given up, and see the queue"
   permissions = ["cloudtasks.queues.get", "cloudtasks.tasks.create", "cloudtasks.tasks.fullView", "cloudtasks.tasks.get"]
 }
 
 resource "google_project_iam_custom_role" "executor_queue" {
-  role_id     = "${replace(var.name, "-", "_")}_executor_queue"
+  role_id     = "${local.role_prefix}_executor_queue"
   title       = "${var.name}: create and read tasks and see the queue"
   permissions = ["cloudtasks.queues.get", "cloudtasks.tasks.create", "cloudtasks.tasks.fullView", "cloudtasks.tasks.get"]
 }

@@ -26,6 +26,8 @@ var mutations = []mutation{
 	{"function_executor.tf", `"ALLOW_INTERNAL_ONLY"`, `"ALLOW_ALL"`, "The executor can be reached from outside"},
 	{"main.tf", `= google_service_account.tasks.email`, `= google_service_account.ingest.email`, "The functions are not told the task account"},
 	{"main.tf", `= local.executor_url`, `= local.ingest_url`, "SERIATIM_EXECUTOR_URL, the audience"},
+	{"firestore.tf", `"${var.name}-records"`, `"db1"`, "SERIATIM_FIRESTORE is not the database"},
+	{"firestore.tf", `${google_firestore_database.this.id}`, `projects/p/databases/other`, "The functions may use every database"},
 	{"function_executor.tf", `google_service_account.sweep.email`, `google_service_account.build.email`, "The executor is not told the account"},
 	{"sweep.tf", `audience              = local.executor_url`, `audience = "https://elsewhere.example"`, "The sweep's token is not for the executor"},
 	{"function_ingest.tf", `service_account_id = google_service_account.tasks.name`, `service_account_id = google_service_account.sweep.name`, "Who creates tasks may not act"},

@@ -31,8 +31,44 @@ run "the_slowest_target" {
   }
 
   assert {
-    condition     = google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds == 1560
-    error_message = "Ingest's timeout is not that of the target and a minute."
+    condition     = google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds == 1590
+    error_message = "Ingest's timeout is not that of the target, a minute for a client that waits, and half a minute to spare."
+  }
+}
+
+run "an_origin_slower_than_all_targets" {
+  command = plan
+
+  variables {
+    config_file = "tests/policies/slow_origin.yaml"
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds >= 120 + 60
+    error_message = "A read that waits a minute for its lane and then for the slow origin does not fit ingest's timeout."
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.executor.service_config[0].timeout_seconds == 10 + 2 * 20 + 30
+    error_message = "The executor's timeout depends on origins, which it never calls."
+  }
+}
+
+run "a_target_with_places" {
+  command = plan
+
+  variables {
+    config_file = "tests/policies/places.yaml"
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.ingest.service_config[0].timeout_seconds >= 10 + 90 + 60
+    error_message = "A run that waits for a place does not fit ingest's timeout."
+  }
+
+  assert {
+    condition     = google_cloudfunctions2_function.executor.service_config[0].timeout_seconds >= 10 + 10 + 90
+    error_message = "A run that waits at the gate and for a place does not fit the executor's timeout."
   }
 }
 
@@ -101,7 +137,43 @@ run "development" {
   }
 
   assert {
-    condition     = google_cloudfunctions2_function.ingest.name == "dev-ingest" && google_firestore_database.this.name == "dev"
+    condition     = google_cloudfunctions2_function.ingest.name == "dev-ingest" && google_firestore_database.this.name == "dev-records"
     error_message = "A name does not begin with the prefix."
+  }
+}
+
+run "the_longest_name" {
+  command = plan
+
+  variables {
+    name = "twenty-letters-names"
+  }
+
+  assert {
+    condition     = alltrue([for a in [google_service_account.ingest, google_service_account.executor, google_service_account.tasks, google_service_account.sweep, google_service_account.build] : can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", a.account_id))])
+    error_message = "A service account's id has not 6-30 characters."
+  }
+
+  assert {
+    condition     = can(regex("^[a-z][a-z0-9-]{2,61}[a-z0-9]$", google_firestore_database.this.name)) && can(regex("^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$", google_storage_bucket.source.name)) && length("${google_cloudfunctions2_function.executor.name}-123456789012") <= 63
+    error_message = "A name is longer than Firestore, Cloud Storage or a host name takes."
+  }
+}
+
+run "the_shortest_name" {
+  command = plan
+
+  variables {
+    name = "dev"
+  }
+
+  assert {
+    condition     = alltrue([for a in [google_service_account.ingest, google_service_account.executor, google_service_account.tasks, google_service_account.sweep, google_service_account.build] : can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", a.account_id))])
+    error_message = "A service account's id has not 6-30 characters."
+  }
+
+  assert {
+    condition     = can(regex("^projects/acme-prod/databases/[a-z][a-z0-9-]{2,61}[a-z0-9]$", google_cloudfunctions2_function.ingest.service_config[0].environment_variables["SERIATIM_FIRESTORE"]))
+    error_message = "SERIATIM_FIRESTORE names no database that Firestore takes: its id has 4-63 characters."
   }
 }

@@ -98,6 +98,16 @@ run "relations" {
   }
 
   assert {
+    condition     = alltrue([for f in [google_cloudfunctions2_function.ingest, google_cloudfunctions2_function.executor] : f.service_config[0].environment_variables["SERIATIM_FIRESTORE"] == "projects/acme-prod/databases/${google_firestore_database.this.name}"]) && can(regex("^[a-z][a-z0-9-]{2,61}[a-z0-9]$", google_firestore_database.this.name))
+    error_message = "SERIATIM_FIRESTORE is not the database, or its id has not 4-63 characters."
+  }
+
+  assert {
+    condition     = alltrue([for m in google_project_iam_member.uses_records : strcontains(m.condition[0].expression, google_firestore_database.this.id)])
+    error_message = "The functions may use every database of the project."
+  }
+
+  assert {
     condition     = google_cloud_scheduler_job.sweep.http_target[0].oidc_token[0].audience == google_cloudfunctions2_function.executor.service_config[0].environment_variables["SERIATIM_EXECUTOR_URL"] && google_cloud_scheduler_job.sweep.http_target[0].uri == "${google_cloud_scheduler_job.sweep.http_target[0].oidc_token[0].audience}/sweep"
     error_message = "The sweep's token is not for the executor, or it calls another path."
   }

@@ -19,7 +19,7 @@ mock_resource "google_cloud_tasks_queue" {
 }
 
 mock_resource "google_firestore_database" {
-  defaults = { id = "projects/acme-prod/databases/seriatim" }
+  defaults = { id = "projects/acme-prod/databases/seriatim-records" }
 }
 
 mock_resource "google_secret_manager_secret_version" {
@@ -92,4 +92,14 @@ override_resource {
 override_resource {
   target = google_project_iam_custom_role.executor_queue
   values = { id = "projects/acme-prod/roles/seriatim_executor_queue" }
+}
+
+override_resource {
+  target = google_project_iam_custom_role.ingest_records
+  values = { id = "projects/acme-prod/roles/seriatim_ingest_records" }
+}
+
+override_resource {
+  target = google_project_iam_custom_role.executor_records
+  values = { id = "projects/acme-prod/roles/seriatim_executor_records" }
 }
