@@ -9,9 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +19,8 @@ import (
 	"github.com/seriatim/seriatim/functions/executor"
 	"github.com/seriatim/seriatim/functions/ingest"
 	"github.com/seriatim/seriatim/shared/bundle"
-	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/idempotency/firestoretest"
+	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -64,17 +61,17 @@ func certificate(t *testing.T) string {
 // deployment runs both functions in the environment that Terraform gives them, but for the addresses of what they call: a Redis
 // with password and TLS, the Cloud Tasks emulator with tokens like Google's, a target.
 type deployment struct {
-	t       *testing.T
-	state   state
-	redis   *redistest.Server
+	t     *testing.T
+	state state
+	redis *redistest.Server
 	// firestore stands in for the database.
 	firestore *firestoretest.Server
-	tasks   *cloudtasks.Server
-	queue   string
-	parts   map[string]*bundle.Parts
-	servers map[string]*httptest.Server
-	calls   map[string]*calls
-	logs    map[string]*buffer
+	tasks     *cloudtasks.Server
+	queue     string
+	parts     map[string]*bundle.Parts
+	servers   map[string]*httptest.Server
+	calls     map[string]*calls
+	logs      map[string]*buffer
 }
 
 const document = `
@@ -112,10 +109,10 @@ func (d *deployment) start(name, document string) {
 	d.t.Helper()
 	var handler http.Handler
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-	d.servers[name], d.calls[name], d.logs[name] = server, &calls{seen: map[string]int{}}, &buffer{}
+	d.servers[name], d.calls[name], d.logs[name] = server, &calls{}, &buffer{}
 	env := environmentOf(d.t, d.state, name)
 	maps.Copy(env, map[string]string{
-		"FIRESTORE_EMULATOR_HOST": d.firestore.Addr(), "SERIATIM_CONFIG": document, "SERIATIM_TASKS_ENDPOINT": d.record(d.calls[name]), "SERIATIM_REDIS_CA": d.redis.CA(),
+		"FIRESTORE_EMULATOR_HOST": d.record(d.calls[name], d.firestore.Addr()), "SERIATIM_CONFIG": document, "SERIATIM_TASKS_ENDPOINT": d.record(d.calls[name], d.tasks.Addr()), "SERIATIM_REDIS_CA": d.redis.CA(),
 		"SERIATIM_REDIS_URL": strings.Replace(d.redis.URL(), "//", "//:an-auth-string@", 1), "SERIATIM_CACHE_REDIS_URL": "",
 		"SERIATIM_EXECUTOR_URL": "http://" + d.servers["executor"].Listener.Addr().String(),
 	})
@@ -164,40 +161,6 @@ func (s *tries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case key == "k-dead" || key == "parks-dead":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	}
-}
-
-// calls counts the RPCs of one function by method.
-type calls struct {
-	mu   sync.Mutex
-	seen map[string]int
-}
-
-func (c *calls) methods() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.seen)
-}
-
-// record starts a gRPC proxy before the emulator that counts what passes, and returns its address.
-func (d *deployment) record(c *calls) string {
-	d.t.Helper()
-	h2c := &http.Protocols{}
-	h2c.SetUnencryptedHTTP2(true)
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: d.tasks.Addr()}) },
-		Transport:     &http.Transport{Protocols: h2c},
-		FlushInterval: -1,
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.mu.Lock()
-		c.seen[path.Base(r.URL.Path)]++
-		c.mu.Unlock()
-		proxy.ServeHTTP(w, r)
-	}))
-	server.Config.Protocols = h2c
-	server.Start()
-	d.t.Cleanup(server.Close)
-	return server.Listener.Addr().String()
 }
 
 // buffer takes log lines.

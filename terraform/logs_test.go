@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,15 +18,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/seriatim/seriatim/shared/idempotency"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
-
-// permissions that an RPC needs: https://cloud.google.com/tasks/docs/reference-access-control. GetTask asks for the FULL view.
-var permissions = map[string][]string{
-	"CreateTask": {"cloudtasks.tasks.create"},
-	"GetTask":    {"cloudtasks.tasks.get", "cloudtasks.tasks.fullView"},
-	"GetQueue":   {"cloudtasks.queues.get"},
-}
 
 func TestADeployedRun(t *testing.T) {
 	t.Parallel()
@@ -35,8 +28,8 @@ func TestADeployedRun(t *testing.T) {
 	d.run()
 	t.Run("each function may call what it calls, and nothing else", func(t *testing.T) {
 		for name, c := range d.calls {
-			if diff := cmp.Diff(granted(t, d.state, name), needed(t, c)); diff != "" {
-				t.Errorf("permissions of %s on the queue (-granted +needed):\n%s", name, diff)
+			if diff := cmp.Diff(granted(t, d.state, name), c.needed(t)); diff != "" {
+				t.Errorf("permissions of %s (-granted +needed):\n%s", name, diff)
 			}
 		}
 	})
@@ -65,7 +58,7 @@ func (d *deployment) run() {
 	}
 	d.expect(http.StatusOK, d.send(t.Context(), http.MethodGet, "ingest", "/v1/health", ""))
 	d.expect(http.StatusOK, d.post("ingest", "/v1/lanes/k-idle/requests", "x"))
-	d.expect(http.StatusUnprocessableEntity, d.post("ingest", "/v1/lanes/k-dead/requests", "x"))
+	d.expect(http.StatusUnprocessableEntity, d.post("ingest", "/v1/lanes/k-dead/requests", "x", "Idempotency-Key", "d"))
 	d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/k-retry/requests", "x"))
 	d.await("ingest", `"outcome":"retry"`)
 	d.await("executor", `"outcome":"done"`)
@@ -73,6 +66,9 @@ func (d *deployment) run() {
 	d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/parks-dead/requests", "x", "Idempotency-Key", "p"))
 	d.expect(http.StatusOK, d.post("ingest", "/v1/lanes/parks-dead/requests/"+idempotency.RequestID("parks-dead", "p")+"/skip", ""))
 
+	d.expect(http.StatusOK, d.send(t.Context(), http.MethodGet, "ingest", "/v1/lanes/k-dead/dead-letters", ""))
+	d.expect(http.StatusAccepted, d.post("ingest", "/v1/lanes/k-dead/dead-letters/"+idempotency.RequestID("k-dead", "d")+"/redrive", ""))
+	d.overwrite()
 	d.loseTheHead()
 
 	// Who is not Cloud Tasks, and who does not know the key.
@@ -82,10 +78,32 @@ func (d *deployment) run() {
 	body, mac := d.seal("other")
 	d.expect(http.StatusConflict, d.post("executor", "/", body, "Authorization", d.token(), taskqueue.MACHeader, mac))
 
+	d.firestore.Stop()
+	d.expect(http.StatusOK, d.post("ingest", "/v1/lanes/k-idle/requests", "x"))
+	d.await("executor", "record not flushed yet")
+
 	d.redis.Kill()
 	body, mac = d.seal("k-away")
 	d.expect(http.StatusServiceUnavailable, d.post("executor", "/", body, "Authorization", d.token(), taskqueue.MACHeader, mac))
 	d.expect(http.StatusServiceUnavailable, d.post("ingest", "/v1/lanes/k-away/requests", "x"))
+}
+
+// overwrite has each function write a record over one of a lower ticket, as it does when an idempotency key is used again after its
+// retention.
+func (d *deployment) overwrite() {
+	t := d.t
+	for name, parts := range d.parts {
+		r := record.Record{
+			Key: "k-again", ID: idempotency.RequestID("k-again", name), Fingerprint: "f", Ticket: 1, Fence: 1, Status: record.Done,
+			Submitted: time.Now(), Started: time.Now(), Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+		}
+		for range 2 {
+			if held, err := parts.Records.Store.Put(t.Context(), r); err != nil || held.Ticket != r.Ticket {
+				t.Fatalf("%s puts ticket %d: holds %d, %v", name, r.Ticket, held.Ticket, err)
+			}
+			r.Ticket++
+		}
+	}
 }
 
 // loseTheHead takes the first tasks of two lanes out of the queue behind Seriatim's back. Of one lane the second task finds that
@@ -183,36 +201,6 @@ func (d *deployment) seal(key string) (body, mac string) {
 		d.t.Fatal(err)
 	}
 	return string(text), mac
-}
-
-// granted are the permissions of a function's roles on the queue.
-func granted(t *testing.T, s state, name string) []string {
-	t.Helper()
-	role := s.get(t, "google_cloud_tasks_queue_iam_member."+name, "role")
-	var all []string
-	for _, custom := range s.of("google_project_iam_custom_role") {
-		if custom.Values["id"] == role {
-			for _, p := range custom.Values["permissions"].([]any) {
-				all = append(all, p.(string))
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-func needed(t *testing.T, c *calls) []string {
-	t.Helper()
-	all := map[string]bool{}
-	for method := range c.methods() {
-		if permissions[method] == nil {
-			t.Errorf("%s is called: this test does not know its permission", method)
-		}
-		for _, p := range permissions[method] {
-			all[p] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
 }
 
 // entries are the log lines as Cloud Logging stores those of a function.
