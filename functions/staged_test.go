@@ -95,6 +95,8 @@ type deployment struct {
 	document string
 	// endpoints is the Cloud Tasks address that each function is given.
 	endpoints map[string]string
+	// environment is given to both functions beside what all deployments have.
+	environment []string
 }
 
 const queueName = "projects/p/locations/l/queues/q"
@@ -121,7 +123,7 @@ func newDeployment(t *testing.T, document string) *deployment {
 	}
 	t.Cleanup(tasks.Close)
 	return &deployment{
-		tasks: tasks, redis: redistest.StartTLS(t), document: document, running: map[string]*process{},
+		tasks: tasks, redis: redistest.StartTLS(t, "--requirepass", "a-password"), document: document, running: map[string]*process{},
 		ports:     map[string]string{"ingest": freePort(t), "executor": freePort(t)},
 		endpoints: map[string]string{"ingest": tasks.Addr(), "executor": tasks.Addr()},
 	}
@@ -170,10 +172,11 @@ func (d *deployment) start(t *testing.T, name string) *process {
 	p := &process{cmd: exec.Command(build(t, name)), output: &lockedBuffer{}, exited: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(),
 		"FUNCTION_TARGET="+entryPoints[name], "PORT="+d.ports[name], "SERIATIM_CONFIG="+d.document,
-		"SERIATIM_REDIS_URL="+d.redis.URL(), "SERIATIM_REDIS_CA="+d.redis.CA(),
+		"SERIATIM_REDIS_URL="+strings.Replace(d.redis.URL(), "//", "//:a-password@", 1), "SERIATIM_REDIS_CA="+d.redis.CA(),
 		"SERIATIM_TASKS_SERVICE_ACCOUNT=tasks@p.iam.gserviceaccount.com",
 		"SERIATIM_QUEUE="+queueName, "SERIATIM_EXECUTOR_URL="+d.url("executor"),
 		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.endpoints[name])
+	p.cmd.Env = append(p.cmd.Env, d.environment...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

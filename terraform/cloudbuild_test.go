@@ -138,9 +138,15 @@ func TestStepsRunHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, command := range map[string]string{"vet": "go vet ./...", "test": "go test -race", "terraform-test": "terraform -chdir=terraform test"} {
-		if !strings.Contains(step(t, id).Script, command) || !strings.Contains(string(ci), command) {
-			t.Errorf("step %s and .ci/run do not both run %q", id, command)
+	for id, commands := range map[string][]string{
+		"vet":            {"go vet ./..."},
+		"test":           {"go test -race", "-run 'TestSimulation$' -requests 1000", "go test -timeout 10m ./emulator/simulation", "redis-server redis-tools chromium"},
+		"terraform-test": {"terraform -chdir=terraform test"},
+	} {
+		for _, command := range commands {
+			if !strings.Contains(step(t, id).Script, command) || !strings.Contains(string(ci), command) {
+				t.Errorf("step %s and .ci/run do not both run %q", id, command)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ type tree struct {
 func newTree(t *testing.T, sources bool) *tree {
 	t.Helper()
 	tr := &tree{t: t, dir: t.TempDir()}
-	files := []string{"go.mod", "go.sum", "functions/ingest/function.go", "functions/executor/function.go", "shared/bundle/function.go"}
+	files := []string{"go.mod", "go.sum", "functions/ingest/function.go", "functions/ingest/openapi.yaml", "functions/executor/function.go", "shared/bundle/function.go"}
 	if sources {
 		files = append(files, "functions/ingest", "functions/executor", "shared")
 	}

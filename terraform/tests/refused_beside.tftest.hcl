@@ -134,6 +134,16 @@ run "config_without_targets" {
   expect_failures = [var.config_file]
 }
 
+run "config_too_long" {
+  command = plan
+
+  variables {
+    config_file = "../functions/ingest/openapi.yaml" # another document, and longer than 32 KiB
+  }
+
+  expect_failures = [var.config_file]
+}
+
 run "target_slower_than_allowed" {
   command = plan
 
