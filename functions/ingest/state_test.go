@@ -97,7 +97,7 @@ func TestTheStateOfARequest(t *testing.T) {
 		// One that failed and waits for its retry.
 		b.target.answer(500, "boom")
 		b.submit("lane-r", once("retried"))
-		if got := state("lane-r", "retried", "queued")["error"]; !cmp.Equal(got, map[string]any{"reason": "status"}) {
+		if got := state("lane-r", "retried", "queued")["error"]; !cmp.Equal(got, map[string]any{"reason": "status", "detail": "the target answered 500"}) {
 			t.Errorf("error %v, want why the last attempt failed", got)
 		}
 

@@ -3,6 +3,7 @@ package lane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -154,7 +155,7 @@ const missingTargetAge = 365 * 24 * time.Hour
 
 func (r *Runner) finish(ctx context.Context, a Attempt, result target.Result) (slot.Finished, error) {
 	req := slot.FinishRequest{
-		Grant: a.Grant, Request: a.Request.ID, Outcome: outcome(result.Outcome), Reason: result.Reason, K: a.K, Own: a.Own,
+		Grant: a.Grant, Request: a.Request.ID, Outcome: outcome(result.Outcome), Reason: result.Reason, Detail: detail(result), K: a.K, Own: a.Own,
 		RetryAfter: result.RetryAfter, Counts: result.Counts, Jitter: r.Random.Jitter(0.2),
 	}
 	l := a.Lane.Slot
@@ -176,6 +177,14 @@ func (r *Runner) finish(ctx context.Context, a Attempt, result target.Result) (s
 			return slot.Finished{}, err
 		}
 	}
+}
+
+// detail is what clients are told of a failure beside its reason: of errors only the log has the text, which may name addresses.
+func detail(r target.Result) string {
+	if r.Outcome == target.Accept || r.Response == nil {
+		return ""
+	}
+	return fmt.Sprintf("the target answered %d", r.Response.Status)
 }
 
 func outcome(o target.Outcome) slot.Outcome {
