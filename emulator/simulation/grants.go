@@ -84,6 +84,9 @@ func (o *oracle) grant(b *laneBook, l slot.Lane, id string, g slot.Grant, now in
 		}
 		return // told again
 	}
+	if b.held {
+		o.violate(b.key, "pause: t%s is granted on a paused lane", short(g.Ticket))
+	}
 	o.exclusion(b, l, g, now)
 	o.sequence(b, id, g, now)
 	possible := max(t.ready, b.event, t.expiry, b.gate(l, o.world.Change != nil))

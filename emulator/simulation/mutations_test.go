@@ -29,6 +29,7 @@ type stage struct {
 func (m mutation) scenario(seed uint64) simulation.Scenario {
 	s := simulation.Draw(seed)
 	s.Settle = 2 * time.Hour // a lane that is wedged need not churn for long
+	s.Operator, s.Park = false, false
 	if m.set != nil {
 		m.set(&s)
 	}

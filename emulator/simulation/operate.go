@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -13,12 +14,59 @@ import (
 func (w *World) operate(op Operation) {
 	time.Sleep(op.At)
 	path := op.Path(w)
-	in := w.pick(&w.ingests, path)
-	out := &response{header: http.Header{}}
-	in.ingest.ServeHTTP(out, request(w.ctx, op.Method, path, http.Header{}, nil))
-	w.note("", "%s %s: %d", op.Method, path, out.status)
+	status := w.call(op.Method, path)
 	if op.Then != nil {
-		op.Then(w, out.status)
+		op.Then(w, status)
+	}
+}
+
+// call makes one call of an operator. An instance that dies under it answers nothing: 0.
+func (w *World) call(method, path string) int {
+	in, out, over := w.pick(&w.ingests, path), &response{header: http.Header{}}, make(chan struct{})
+	go func() {
+		defer close(over)
+		in.ingest.ServeHTTP(out, request(w.ctx, method, path, http.Header{}, nil))
+	}()
+	<-over
+	w.note("", "%s %s: %d", method, path, out.status)
+	return out.status
+}
+
+// operateAtRandom pauses and resumes lanes, and redrives and skips what is parked, until the clients have gone.
+func (w *World) operateAtRandom(gone <-chan struct{}) {
+	for i := 0; ; i++ {
+		r := w.dice.roll("operates", fmt.Sprint(i))
+		time.Sleep(r.span(time.Second, 40*time.Second))
+		select {
+		case <-gone:
+			return
+		default:
+		}
+		key := fmt.Sprintf("L%d", r.intn(max(1, w.Lanes)))
+		lane := "/v1/lanes/" + key
+		switch head := w.Head(key); r.intn(6) {
+		case 0:
+			w.call(http.MethodPost, lane+"/pause")
+		case 1, 2:
+			w.call(http.MethodPost, lane+"/resume")
+		case 3, 4:
+			w.call(http.MethodPost, lane+"/dead-letters/"+head+"/redrive")
+		case 5:
+			w.call(http.MethodPost, lane+"/requests/"+head+"/skip")
+		}
+	}
+}
+
+// setFree ends what an operator left: the proof is that all lanes come to their end then.
+func (w *World) setFree() {
+	for i := range max(1, w.Lanes) {
+		key := fmt.Sprintf("L%d", i)
+		switch s := w.state(key); s.Stands {
+		case slot.StandsPaused:
+			w.call(http.MethodPost, "/v1/lanes/"+key+"/resume")
+		case slot.StandsParked:
+			w.call(http.MethodPost, "/v1/lanes/"+key+"/dead-letters/"+s.Next.Request+"/redrive")
+		}
 	}
 }
 
@@ -53,7 +101,13 @@ func (w *World) state(key string) slot.State {
 // The scripts by which operators steer are slot.Store's; the oracle sees what they end.
 
 func (s *slots) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error) {
-	return script(s, ctx, "pause", l.Key, func() (slot.Seen, error) { return s.in.world.redis.Pause(ctx0, l, hold) })
+	return script(s, ctx, "pause", l.Key, func() (slot.Seen, error) {
+		seen, err := s.in.world.redis.Pause(ctx0, l, hold)
+		if err == nil {
+			s.in.world.oracle.held(l, hold)
+		}
+		return seen, err
+	})
 }
 
 func (s *slots) Purge(ctx context.Context, l slot.Lane) (int64, error) {
@@ -80,6 +134,14 @@ func (s *slots) Resolve(ctx context.Context, l slot.Lane, requestID string, as s
 		s.in.world.oracle.settledBy(l, requestID, res, err)
 		return res, err
 	})
+}
+
+// held sees that a lane is paused or goes on.
+func (o *oracle) held(l slot.Lane, hold bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	b := o.lane(l.Key)
+	b.held, b.event = hold, time.Now().UnixMilli()
 }
 
 // purged sees that all that waits was cancelled.
@@ -111,8 +173,12 @@ func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err erro
 	if res.Status == slot.Open {
 		return
 	}
+	fence := int64(0)
+	if t := b.open[res.Ticket]; t != nil {
+		fence = t.retried
+	}
 	delete(b.open, res.Ticket)
 	if r.status == "" {
-		o.end(r, slot.Outcome(res.Status), 0)
+		o.end(r, slot.Outcome(res.Status), fence)
 	}
 }

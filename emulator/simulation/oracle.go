@@ -40,6 +40,7 @@ type laneBook struct {
 	open   map[int64]*ticketBook
 	owners map[int64]string // fence -> owner
 	runs   map[*runBook]bool
+	held   bool // paused
 }
 
 // ticketBook is an unresolved ticket.

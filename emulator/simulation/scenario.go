@@ -92,6 +92,8 @@ type Scenario struct {
 	// Change, when set, changes the scenario at the instant ChangeAt after the start.
 	Change   func(*Scenario)
 	ChangeAt time.Duration
+	// Operator has somebody pause and resume lanes at random, and redrive and skip what is parked.
+	Operator bool
 	// Operations are what an operator does meanwhile, by the HTTP API. Park is the policy's.
 	Operations []Operation
 	Park       bool
@@ -144,6 +146,9 @@ func Draw(seed uint64) Scenario {
 	}
 	durable := d.roll("durable", "")
 	s.Durable = durable.intn(2) == 0
+	if operator := d.roll("operator", ""); operator.intn(3) == 0 {
+		s.Operator, s.Park = true, operator.intn(2) == 0
+	}
 	s.Faults = storm(0.6 + 0.9*r.float())
 	switch r.intn(10) {
 	case 0:

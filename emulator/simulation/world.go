@@ -137,9 +137,17 @@ func (w *World) run() {
 	if w.Sweep {
 		go w.sweep()
 	}
+	gone := make(chan struct{})
+	if w.Operator {
+		go w.operateAtRandom(gone)
+	}
 	w.submitAll()
 	w.clients.Wait()
+	close(gone)
 	for end := time.Now().Add(w.Settle + time.Duration(w.Requests)*2*w.Spacing); !w.ended(); time.Sleep(look) {
+		if w.Operator {
+			w.setFree()
+		}
 		if time.Now().After(end) {
 			w.oracle.wedged()
 		}
