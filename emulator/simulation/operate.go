@@ -32,7 +32,7 @@ func (w *World) call(method, path string) int {
 	return out.status
 }
 
-// operateAtRandom pauses and resumes lanes, and redrives and skips what is parked, until the clients have gone.
+// operateAtRandom pauses and resumes lanes, cancels requests, and redrives and skips what is parked, until the clients have gone.
 func (w *World) operateAtRandom(gone <-chan struct{}) {
 	for i := 0; ; i++ {
 		r := w.dice.roll("operates", fmt.Sprint(i))
@@ -44,7 +44,7 @@ func (w *World) operateAtRandom(gone <-chan struct{}) {
 		}
 		key := fmt.Sprintf("L%d", r.intn(max(1, w.Lanes)))
 		lane := "/v1/lanes/" + key
-		switch head := w.Head(key); r.intn(6) {
+		switch head := w.Head(key); r.intn(8) {
 		case 0:
 			w.call(http.MethodPost, lane+"/pause")
 		case 1, 2:
@@ -53,6 +53,10 @@ func (w *World) operateAtRandom(gone <-chan struct{}) {
 			w.call(http.MethodPost, lane+"/dead-letters/"+head+"/redrive")
 		case 5:
 			w.call(http.MethodPost, lane+"/requests/"+head+"/skip")
+		default:
+			if id := w.oracle.someRequest(key, &r); id != "" {
+				w.call(http.MethodDelete, lane+"/requests/"+id)
+			}
 		}
 	}
 }
@@ -123,7 +127,9 @@ func (s *slots) Purge(ctx context.Context, l slot.Lane) (int64, error) {
 func (s *slots) Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error) {
 	return script(s, ctx, "cancel", requestID, func() (slot.Cancelling, error) {
 		res, err := s.in.world.redis.Cancel(ctx0, l, requestID)
-		s.in.world.oracle.settledBy(l, requestID, res, err)
+		ended := res
+		ended.Status = slot.Cancelled
+		s.in.world.oracle.settledBy(l, requestID, ended, err)
 		return res, err
 	})
 }
@@ -142,6 +148,23 @@ func (o *oracle) held(l slot.Lane, hold bool) {
 	defer o.mu.Unlock()
 	b := o.lane(l.Key)
 	b.held, b.event = hold, time.Now().UnixMilli()
+}
+
+// someRequest draws a request of a lane that nobody will send again, "" for none: a cancelled one that comes again is another
+// request under its id, which the books do not tell apart.
+func (o *oracle) someRequest(key string, r *roll) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var ids []string
+	for _, one := range o.order {
+		if one.lane == key && one.status == "" && one.client != "" && !one.keyed {
+			ids = append(ids, one.id)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[r.intn(len(ids))]
 }
 
 // purged sees that all that waits was cancelled.

@@ -55,6 +55,7 @@ type ticketBook struct {
 // requestBook is one request.
 type requestBook struct {
 	id, lane, client string
+	keyed            bool      // its client may send it again
 	arrived          time.Time // first at ingest
 	acked            time.Time
 	started          bool

@@ -60,7 +60,7 @@ func (o *oracle) answered(in *instance, c *client, out *response) {
 		return
 	}
 	r := o.request(lane, id)
-	r.client = client
+	r.client, r.keyed = client, c.keyed
 	if out.status != 202 {
 		o.replayed(r, out)
 	}
