@@ -8,6 +8,7 @@ locals {
       unindexed = ["fingerprint", "fence", "attempts", "reason", "detail", "target", "submitted", "started", "response", "payload_header", "payload_body"]
       indexes   = [["lane", "ticket"], ["lane", "status", "ticket"], ["lane", "status", "finished DESCENDING"]]
     }
+    # For Go targets that use idempotency.Guard with Firestore: neither function does. Such a target also deletes, at the executor too.
     seriatim-idempotency = {
       ttl       = "expire_at"
       unindexed = ["owner", "fingerprint", "state", "life_ms", "result"]
