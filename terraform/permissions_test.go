@@ -92,9 +92,9 @@ func (d *deployment) record(c *calls, emulator string) string {
 	h2c := &http.Protocols{}
 	h2c.SetUnencryptedHTTP2(true)
 	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: emulator}) },
-		Transport:     &http.Transport{Protocols: h2c},
-		FlushInterval: -1,
+		// No FlushInterval: it would send the headers of an answer that is only headers, an error, as those of a longer one.
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: emulator}) },
+		Transport: &http.Transport{Protocols: h2c},
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if method := path.Base(r.URL.Path); method != "Commit" {
