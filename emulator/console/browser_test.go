@@ -115,30 +115,6 @@ func TestEachButtonDoesItsWork(t *testing.T) {
 		p.until(t, shows("#detail", "dead"))
 		p.until(t, counted("dead", "1"))
 	})
-	t.Run("redrive, cancel and skip, from the lists", func(t *testing.T) {
-		p.submit(t, "parked-b")
-		p.submit(t, "parked-b")
-		p.open(t, "parked-b")
-		p.until(t, shows("#why strong", "parked"))
-		if !p.built(t) {
-			p.until(t, shows("#waiting", "not built"))
-			p.press(t, "#lane-actions", "Redrive all dead letters")
-			p.until(t, shows("#problem", "not built"))
-			return
-		}
-		p.until(t, shows("#dead", "parked: the lane stands"))
-		p.press(t, "#dead", "Redrive")
-		p.until(t, shows("#transitions", "runs again"))
-		p.until(t, shows("#why strong", "parked"))
-		p.press(t, "#waiting", "Cancel")
-		p.press(t, "#ask", "Cancel the request")
-		p.until(t, shows("#waiting", "Nothing waits."))
-		p.press(t, "#dead", "Skip")
-		p.press(t, "#ask", "Skip")
-		p.until(t, shows("#why strong", "idle"))
-		p.press(t, "#lane-actions", "Redrive all dead letters")
-		p.until(t, shows("#why strong", "parked"))
-	})
 	t.Run("faults, applied, refused and ended", func(t *testing.T) {
 		p.press(t, "#presets", "late")
 		p.press(t, "#presets", "duplicate")
@@ -155,22 +131,6 @@ func TestEachButtonDoesItsWork(t *testing.T) {
 	})
 	// A browser reports each answer of 400 and more by itself.
 	p.clean(t, "status of 400", "status of 501")
-}
-
-// built says whether the API lists requests and redrives.
-func (p *page) built(t *testing.T) bool {
-	t.Helper()
-	list, err := http.Get(p.URL + "/v1/lanes/fast-none/requests")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list.Body.Close()
-	redrive, err := http.Post(p.URL+"/v1/lanes/fast-none/dead-letters/redrive", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	redrive.Body.Close()
-	return list.StatusCode != http.StatusNotImplemented && redrive.StatusCode != http.StatusNotImplemented
 }
 
 // focus gives the timeline the focus, once there is one.

@@ -30,8 +30,10 @@ const (
 	Redriven Kind = "redriven"
 	// Voided: its place was given up, since no task of it exists.
 	Voided Kind = "voided"
-	// Lost: a run ended without its lease.
+	// Lost: a run ended without its lease, or its end could not be recorded.
 	Lost Kind = "lost"
+	// Unknown: its lease was lost, and its lane stands until somebody says what became of it.
+	Unknown Kind = "unknown"
 	// Cancelled: it was taken out while it waited.
 	Cancelled Kind = "cancelled"
 	// Paused, Resumed and Purged are what operators do to a lane; Purged cancels all that waits.
@@ -69,18 +71,25 @@ type Journal struct {
 	ring   []Event // the event of number n is at (n-1) % capacity
 	last   uint64
 	counts map[Kind]int64
+	open   map[request]place
 	more   chan struct{} // closed by the next event
 	epoch  int64         // tells this Journal from that of an earlier process
 }
 
 // Add numbers the event and keeps it. An event without an instant happened now.
 func (j *Journal) Add(e Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.add(e)
+}
+
+// add is Add. j.mu is held.
+func (j *Journal) add(e Event) {
 	if e.At == 0 {
 		e.At = time.Now().UnixMilli()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.begin()
+	j.follow(e)
 	j.last++
 	e.Seq = j.last
 	if len(j.ring) < capacity {
@@ -118,5 +127,6 @@ func (j *Journal) after(seq uint64, limit int) (events []Event, whole bool, more
 func (j *Journal) begin() {
 	if j.more == nil {
 		j.more, j.counts, j.epoch = make(chan struct{}), map[Kind]int64{}, time.Now().UnixNano()
+		j.open = map[request]place{}
 	}
 }

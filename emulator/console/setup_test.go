@@ -31,12 +31,15 @@ func document(base string) string {
   sample: {url: %[1]q}
   work: {url: "%[1]s?delay=120ms"}
   failing: {url: "%[1]s?status=400"}
+  aimed: {url: %[1]q}
   busy: {url: "%[1]s?status=500"}
 lanes:
   - {match: "fast-*", target: sample, spacing: 0s}
   - {match: "slow-*", target: sample, spacing: 1h}
   - {match: "tenant-*", target: work, spacing: 300ms}
   - {match: "parked-*", target: failing, spacing: 0s, exhausted: park}
+  - {match: "aimed-*", target: aimed, spacing: 1h}
+  - {match: "held-*", target: sample, spacing: 0s, lease: 5s, ambiguous: hold}
   - {match: "failing-*", target: failing, spacing: 0s}
   - {match: "retried-*", target: busy, spacing: 0s, backoff: {min: 2s, max: 2s}}
   - {match: "*", target: sample, spacing: 20ms}

@@ -3,8 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/seriatim/seriatim/functions/executor"
@@ -18,13 +16,13 @@ func (j *Journal) Runs(s lane.Slots) lane.Slots { return runs{s, j} }
 
 // Ingest has what h does to lanes told to j. h must not serve yet.
 func (j *Journal) Ingest(h *ingest.Handler) http.Handler {
-	h.Slots, h.Steering = places{h.Slots, j}, steering{h.Steering, j}
+	h.Slots, h.Steering, h.Inspector = places{h.Slots, j}, steering{h.Steering, j}, looks{h.Inspector, j}
 	return h
 }
 
 // Executor has what e does to lanes told to j. e must not serve yet.
 func (j *Journal) Executor(e *executor.Executor) http.Handler {
-	e.Slots, e.Holes = starts{e.Slots, j}, holes{e.Holes, j}
+	e.Slots, e.Holes, e.Inspector = starts{e.Slots, j}, holes{e.Holes, j}, looks{e.Inspector, j}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), lateness{}, newLateness(r.Header))))
 	})
@@ -37,13 +35,13 @@ type runs struct {
 
 func (s runs) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
 	ended, err := s.Slots.Finish(ctx, l, req)
-	if err != nil {
-		return ended, err
-	}
 	e := Event{
 		At: ended.Now, Key: l.Key, Ticket: req.Grant.Ticket, ID: req.Request, Attempt: req.Grant.Attempt, Reason: req.Reason,
 	}
 	switch {
+	case err != nil:
+		// It may be recorded; whoever looks next finds out.
+		e.At, e.Kind = time.Now().UnixMilli(), Lost
 	case ended.Verdict == slot.Lost:
 		e.Kind = Lost
 	case ended.Verdict != slot.OK:
@@ -57,8 +55,8 @@ func (s runs) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (
 	default:
 		e.Kind, e.Slot = Retried, ended.At
 	}
-	s.journal.Add(e)
-	return ended, nil
+	s.journal.tell(e)
+	return ended, err
 }
 
 // reserved tells of a new place, and of the run that it began with.
@@ -89,6 +87,12 @@ func (s places) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveReques
 	return r, err
 }
 
+func (s places) GiveUp(ctx context.Context, l slot.Lane, requestID string, ticket, fence int64) (slot.Looked, error) {
+	got, err := s.Slots.GiveUp(ctx, l, requestID, ticket, fence)
+	s.journal.voided(l, requestID, ticket, got, err)
+	return got, err
+}
+
 func (s places) Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error) {
 	got, err := s.Slots.Void(ctx, l, requestID, ticket, atOnce)
 	s.journal.voided(l, requestID, ticket, got, err)
@@ -97,7 +101,7 @@ func (s places) Void(ctx context.Context, l slot.Lane, requestID string, ticket 
 
 func (j *Journal) voided(l slot.Lane, requestID string, ticket int64, got slot.Looked, err error) {
 	if err == nil && got.Verdict == slot.Voided {
-		j.Add(Event{At: got.Now, Kind: Voided, Key: l.Key, Ticket: ticket, ID: requestID})
+		j.tell(Event{At: got.Now, Kind: Voided, Key: l.Key, Ticket: ticket, ID: requestID})
 	}
 }
 
@@ -109,7 +113,7 @@ type steering struct {
 func (s steering) Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error) {
 	got, err := s.Steering.Cancel(ctx, l, requestID)
 	if err == nil && got.Verdict == slot.OK {
-		s.journal.Add(Event{At: got.Now, Kind: Cancelled, Key: l.Key, Ticket: got.Ticket, ID: requestID})
+		s.journal.tell(Event{At: got.Now, Kind: Cancelled, Key: l.Key, Ticket: got.Ticket, ID: requestID})
 	}
 	return got, err
 }
@@ -119,7 +123,7 @@ func (s steering) Resolve(ctx context.Context, l slot.Lane, requestID string, as
 	if err != nil || got.Verdict != slot.OK {
 		return got, err
 	}
-	e := Event{At: got.Now, Kind: Redriven, Key: l.Key, Ticket: got.Ticket, ID: requestID, Reason: "resolved"}
+	e := Event{At: got.Now, Key: l.Key, Ticket: got.Ticket, ID: requestID, Reason: "resolved"}
 	switch as {
 	case slot.ResolveDone:
 		e.Kind = Done
@@ -127,8 +131,10 @@ func (s steering) Resolve(ctx context.Context, l slot.Lane, requestID string, as
 		e.Kind = Dead
 	case slot.Skip:
 		e.Kind, e.Reason = Dead, "skipped"
+	default:
+		e.Kind = Redriven
 	}
-	s.journal.Add(e)
+	s.journal.tell(e)
 	return got, nil
 }
 
@@ -182,6 +188,13 @@ func (s starts) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (
 		e.Kind, e.Ticket, e.Attempt = Granted, v.Grant.Ticket, v.Grant.Attempt
 	case slot.Snoozed:
 		e.Kind, e.Slot, e.Reason = Snoozed, v.At, v.Reason
+		s.journal.stands(l, v.Seen, slot.Standing(v.Reason))
+	case slot.AlreadyDone:
+		if req.Drive != 0 {
+			e.Ticket, e.ID = req.Drive, req.DriveRequest
+		}
+		s.journal.tellEnd(e, v.Status)
+		return v, nil
 	default:
 		return v, nil
 	}
@@ -203,30 +216,8 @@ func (s holes) VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Loo
 func (s holes) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error) {
 	got, err := s.Holes.Settle(ctx, l, h, status)
 	s.journal.voided(l, h.Request, h.Ticket, got, err)
+	if err == nil && got.Verdict == slot.AlreadyDone {
+		s.journal.tellEnd(Event{At: got.Now, Key: l.Key, Ticket: h.Ticket, ID: h.Request}, status)
+	}
 	return got, err
-}
-
-// lateAfter is from when a delivery counts as late: the usual jitter is below 200 ms.
-const lateAfter = time.Second
-
-// lateness is the key of a context value, an *atomic.Int64: how many milliseconds late the delivery was, until it has been told.
-type lateness struct{}
-
-func newLateness(h http.Header) *atomic.Int64 {
-	var ms atomic.Int64
-	if eta, err := strconv.ParseFloat(h.Get("X-CloudTasks-TaskETA"), 64); err == nil {
-		if late := time.Since(time.UnixMilli(int64(eta * 1000))); late >= lateAfter {
-			ms.Store(late.Milliseconds())
-		}
-	}
-	return &ms
-}
-
-// takeLateness answers once per delivery, since every look of a waiting delivery is another START.
-func takeLateness(ctx context.Context) int64 {
-	ms, ok := ctx.Value(lateness{}).(*atomic.Int64)
-	if !ok {
-		return 0
-	}
-	return ms.Swap(0)
 }

@@ -33,7 +33,13 @@ func start(t *testing.T) *stack.Stack {
 // call calls the API, and answers the request's id.
 func call(t *testing.T, s *stack.Stack, method, path string, headers ...string) (id string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader("secret payload"))
+	return send(t, s, "secret payload", method, path, headers...)
+}
+
+// send is call with a body.
+func send(t *testing.T, s *stack.Stack, body, method, path string, headers ...string) (id string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

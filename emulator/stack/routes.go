@@ -23,6 +23,7 @@ func (s *Stack) routes() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Stats())
 	})
+	mux.HandleFunc("GET /console/api/targets", s.targets)
 	mux.Handle("/console/api/faults", s.Tasks.FaultsHandler())
 	mux.Handle("/console/", s.Journal.Handler())
 	front := s.instances(func(p *bundle.Parts) http.Handler { return s.Journal.Ingest(ingest.Wire(p)) })

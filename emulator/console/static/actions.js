@@ -31,6 +31,17 @@ export const resolve = (key, id, as) => act(`${requestPath(key, id)}/resolve`, {
   body: { as }, question: as === 'retry' ? undefined : [`Settle as ${as}?`, `Nobody knows whether request ${id} had its effect. It is recorded as ${as} for good.`, `Settle as ${as}`],
 });
 
+/** What may have become of a request whose outcome is unknown: what a button says, and what resolve takes. */
+export const OUTCOMES = [['It was done', 'done'], ['Run it again', 'retry'], ['It is dead', 'dead']];
+
+const targetPath = (name) => `/v1/targets/${encodeURIComponent(name)}`;
+
+export const pauseTarget = (name) => act(`${targetPath(name)}/pause`, {
+  question: ['Pause the target?', `Nothing starts against ${name}, in this lane and every other, until it is resumed.`, 'Pause the target'],
+});
+
+export const resumeTarget = (name) => act(`${targetPath(name)}/resume`);
+
 /** The call that why.clear names, such as "POST /v1/lanes/k/resume". */
 export function clear(text) {
   const [method, path] = text.split(' ');

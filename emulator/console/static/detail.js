@@ -28,6 +28,7 @@ export class Detail {
     const add = (name, work, properties) => buttons.push(button(name, () => this.run(() => work(t.lane.key, t.id)), properties));
     if (t.state === 'waiting') add('Cancel the request', actions.cancel, { className: 'danger' });
     if (t.state === 'parked') add('Skip', actions.skip, { className: 'danger' });
+    if (t.state === 'unknown') for (const [text, as] of actions.OUTCOMES) add(text, (key, id) => actions.resolve(key, id, as));
     if (t.state === 'dead' || t.state === 'parked') add('Redrive', actions.redrive);
     const focused = box.contains(document.activeElement);
     box.replaceChildren(...buttons);

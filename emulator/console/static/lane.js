@@ -5,6 +5,7 @@ import { lanePath, read } from './api.js';
 import { button, byID, enable, facts, make } from './dom.js';
 import { clock, count, span } from './format.js';
 import { Lists } from './lists.js';
+import { Targets } from './targets.js';
 
 /** How often the state is read without news: what depends on the clock alone changes too. */
 const EVERY = 5000;
@@ -16,6 +17,7 @@ export class LanePage {
     this.key = undefined;
     this.run = run;
     this.lists = new Lists(run);
+    this.targets = new Targets(run);
     this.read = 0; // when the state was read last
     this.busy = false;
     const steer = (text, work, properties) => button(text, () => run(() => work(this.key)), properties);
@@ -59,7 +61,8 @@ export class LanePage {
     try {
       const state = await read('GET', lanePath(key));
       if (key === this.key) this.render(state);
-      await this.lists.refresh(key, state, () => key === this.key);
+      const still = () => key === this.key;
+      await Promise.all([this.targets.refresh(key, still), this.lists.refresh(key, state, still)]);
     } catch (error) {
       if (key === this.key) this.renderWhy({ reason: 'no answer', detail: error.message });
     } finally {
@@ -99,7 +102,7 @@ export class LanePage {
   clearing({ reason, clear }) {
     const id = reason === 'unknown' && /\/requests\/([^/]+)\/resolve$/.exec(clear)?.[1];
     const buttons = id
-      ? [['It was done', 'done'], ['Run it again', 'retry'], ['It is dead', 'dead']].map(([text, as]) => button(text, () => this.run(() => actions.resolve(this.key, id, as))))
+      ? actions.OUTCOMES.map(([text, as]) => button(text, () => this.run(() => actions.resolve(this.key, id, as))))
       : [button('Clear it', () => this.run(() => actions.clear(clear)))];
     return make('div', { className: 'row' }, ...buttons, make('span', { className: 'note' }, make('code', {}, clear)));
   }

@@ -1,11 +1,11 @@
 // How the states look: each has a colour, a pattern of its own and a sign of its own, so that no colour is needed to tell them.
 
-const names = ['waiting', 'running', 'done', 'driven', 'retried', 'dead', 'parked', 'lost', 'late', 'snoozed', 'cancelled', 'voided'];
+const names = ['waiting', 'running', 'done', 'driven', 'retried', 'dead', 'parked', 'unknown', 'lost', 'late', 'snoozed', 'cancelled', 'voided'];
 
 /** What the legend says. */
 export const LEGEND = {
   waiting: 'waiting, at its slot', running: 'running', done: 'done', driven: 'driven: run from another’s delivery',
-  retried: 'run failed, retried', dead: 'dead', parked: 'parked: its lane stands', lost: 'run without its lease', late: 'delivered late', snoozed: 'snoozed',
+  retried: 'run failed, retried', dead: 'dead', parked: 'parked: its lane stands', unknown: 'outcome unknown: its lane stands', lost: 'run without its lease', late: 'delivered late', snoozed: 'snoozed',
   cancelled: 'cancelled', voided: 'voided',
 };
 
@@ -105,6 +105,13 @@ const signs = {
   retried: strokes([-4, 0, 4, 0], [0, -4, 0, 4]),
   dead: strokes([-3.5, -3.5, 3.5, 3.5], [-3.5, 3.5, 3.5, -3.5]),
   parked: strokes([-2.5, -4, -2.5, 4], [2.5, -4, 2.5, 4]),
+  unknown: (c, x, y) => {
+    c.arc(x, y - 2, 2.6, Math.PI, 2.5 * Math.PI);
+    c.lineTo(x, y + 2);
+    c.moveTo(x, y + 4);
+    c.lineTo(x, y + 5.5);
+    c.stroke();
+  },
   lost: outlined(polygon([0, -4], [4, 3.5], [-4, 3.5])),
   late: filled(polygon([-4, -3.5], [4, -3.5], [0, 4])),
   snoozed: outlined(circle),

@@ -197,8 +197,15 @@ const applyToTicket = {
     wait(lane, t);
   },
   lost(lane, t, e) {
+    if (e.attempt !== t.attempts) return; // another run has begun since
     endRun(lane, t, e, 'lost');
     if (t.state === 'running') wait(lane, t);
+  },
+  unknown(lane, t, e) {
+    endRun(lane, t, e, 'lost');
+    t.slot = e.at;
+    wait(lane, t);
+    t.state = 'unknown';
   },
   redriven(lane, t, e) {
     t.slot = e.at;

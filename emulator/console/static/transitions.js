@@ -17,6 +17,7 @@ const words = {
   parked: (e) => `parked after attempt ${e.attempt} (${e.reason}): the lane stands`,
   snoozed: (e) => `snoozed until ${clock(e.slot)}${e.reason ? ` (${e.reason})` : ''}`,
   late: (e) => `delivered ${span(e.late_ms)} late`,
+  unknown: () => 'its lease was lost, and nobody knows to what end: the lane stands',
   voided: () => 'voided: it has no task',
   lost: (e) => `attempt ${e.attempt} ended without its lease`,
   cancelled: () => 'cancelled',
