@@ -130,7 +130,7 @@ func TestEachButtonDoesItsWork(t *testing.T) {
 		p.until(t, shows("#faults-now", "none"))
 	})
 	// A browser reports each answer of 400 and more by itself.
-	p.clean(t, "status of 400", "status of 501")
+	p.clean(t, "status of 400")
 }
 
 // focus gives the timeline the focus, once there is one.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 
+	"github.com/seriatim/seriatim/functions/ingest"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -24,6 +25,16 @@ func (s looks) Inspect(ctx context.Context, l slot.Lane, requestID string) (slot
 		s.journal.tellEnd(Event{At: state.Now, Key: l.Key, Ticket: r.Ticket, ID: requestID, Reason: r.Reason}, r.Status)
 	}
 	return state, r, err
+}
+
+// reads are looks for ingest, which also lists.
+type reads struct {
+	ingest.Inspector
+	looks looks
+}
+
+func (s reads) Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error) {
+	return s.looks.Inspect(ctx, l, requestID)
 }
 
 // stands tells of a head on which its lane stands since its outcome is unknown.

@@ -12,6 +12,7 @@ func TestDeadLettersAreRunAgainFromTheLists(t *testing.T) {
 	p := setup(t, 1280, 900, "")
 	t.Run("one, in its place, where the lane is parked on it", func(t *testing.T) {
 		p.submit(t, "parked-b")
+		p.submit(t, "parked-b")
 		p.open(t, "parked-b")
 		p.until(t, shows("#why strong", "parked"))
 		p.until(t, shows("#dead", "parked: the lane stands"))
@@ -19,10 +20,15 @@ func TestDeadLettersAreRunAgainFromTheLists(t *testing.T) {
 		p.until(t, shows("#transitions", "runs again"))
 		p.until(t, shows("#transitions", "parked after attempt 2"))
 	})
-	t.Run("skipped", func(t *testing.T) {
+	t.Run("what waits behind it is cancelled, and it is skipped", func(t *testing.T) {
+		p.until(t, `document.querySelectorAll('#waiting tbody tr').length === 2`) // the parked head is the first
+		p.press(t, "#waiting tr:last-child", "Cancel")
+		p.press(t, "#ask", "Cancel the request")
+		p.until(t, `document.querySelectorAll('#waiting tbody tr').length === 1`)
 		p.press(t, "#dead", "Skip")
 		p.press(t, "#ask", "Skip")
 		p.until(t, shows("#why strong", "idle"))
+		p.until(t, shows("#waiting", "Nothing waits."))
 		p.until(t, shows("#transitions", "dead (skipped)"))
 	})
 	t.Run("one, at the tail", func(t *testing.T) {
@@ -39,7 +45,7 @@ func TestDeadLettersAreRunAgainFromTheLists(t *testing.T) {
 		p.until(t, counted("dead", "5"))
 		p.until(t, `document.querySelectorAll('#dead tbody tr').length === 2`)
 	})
-	p.clean(t, "status of 501")
+	p.clean(t)
 }
 
 func TestAnUnknownOutcomeIsSettled(t *testing.T) {
@@ -83,7 +89,7 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 		p.until(t, shows("#why strong", "idle"))
 		runs("held-c", 2)
 	})
-	p.clean(t, "status of 501")
+	p.clean(t)
 }
 
 func TestATargetIsPausedAndResumed(t *testing.T) {
@@ -110,5 +116,5 @@ func TestATargetIsPausedAndResumed(t *testing.T) {
 	p.press(t, "#why", "Clear it")
 	p.until(t, shows("#why strong", "pace"))
 	p.until(t, "!"+shows("#targets", "is paused"))
-	p.clean(t, "status of 501")
+	p.clean(t)
 }

@@ -38,7 +38,7 @@ func TestTheTimelineIsNavigatedByKeyboard(t *testing.T) {
 		p.do(t, chromedp.KeyEvent(step.key))
 		p.until(t, step.want)
 	}
-	p.clean(t, "status of 501")
+	p.clean(t)
 }
 
 // Every control is reached by Tab, and shows that it has the focus.

@@ -16,7 +16,8 @@ func (j *Journal) Runs(s lane.Slots) lane.Slots { return runs{s, j} }
 
 // Ingest has what h does to lanes told to j. h must not serve yet.
 func (j *Journal) Ingest(h *ingest.Handler) http.Handler {
-	h.Slots, h.Steering, h.Inspector = places{h.Slots, j}, steering{h.Steering, j}, looks{h.Inspector, j}
+	h.Slots, h.Steering = places{h.Slots, j}, steering{h.Steering, j}
+	h.Inspector = reads{h.Inspector, looks{h.Inspector, j}}
 	return h
 }
 
