@@ -59,8 +59,12 @@ func (r run) do(t *testing.T) {
 	if err := report.Err(); err != nil {
 		t.Error(err)
 	}
-	if got := report.Ratio(); got > r.dispatches {
-		t.Errorf("%.3f dispatches per queued request, want at most %.2f", got, r.dispatches)
+	most := r.dispatches
+	if os.Getenv(alone) == "" {
+		most *= 1.5 // among other tests, whoever comes late because the machine is busy is snoozed or driven
+	}
+	if got := report.Ratio(); got > most {
+		t.Errorf("%.3f dispatches per queued request, want at most %.2f", got, most)
 	}
 	if got := report.Stretch(); os.Getenv(alone) != "" && got > r.stretch {
 		t.Errorf("makespan %.3f of the ideal, want at most %.2f", got, r.stretch)
