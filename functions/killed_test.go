@@ -2,8 +2,6 @@ package functions_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -119,58 +117,6 @@ func TestAKilledIngestLosesNothingAcknowledged(t *testing.T) {
 	await(t, "the next request is done", d.done(t, "k", id))
 }
 
-// gate passes connections on until it is closed: then bytes go in and nothing comes out.
-type gate struct {
-	net.Listener
-	to     string
-	closed chan struct{}
-}
-
-func newGate(t *testing.T, to string) *gate {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{Listener: l, to: to, closed: make(chan struct{})}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go g.pass(conn)
-		}
-	}()
-	return g
-}
-
-func (g *gate) pass(from net.Conn) {
-	defer from.Close()
-	to, err := net.Dial("tcp", g.to)
-	if err != nil {
-		return
-	}
-	defer to.Close()
-	go func() { _, _ = io.Copy(from, to) }()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if err != nil {
-			return
-		}
-		select {
-		case <-g.closed:
-			continue // swallowed
-		default:
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return
-		}
-	}
-}
-
 func TestAHoleOfAKilledIngestHeals(t *testing.T) {
 	t.Parallel()
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -185,7 +131,7 @@ func TestAHoleOfAKilledIngestHeals(t *testing.T) {
 	await(t, "the first request is done", d.done(t, "warm", warm))
 
 	// Ingest dies between its ticket and its task, twice.
-	close(g.closed)
+	g.closed.Store(true)
 	for _, key := range []string{"alone", "repeated"} {
 		go func() {
 			req, _ := http.NewRequest(http.MethodPost, d.url("ingest")+"/v1/lanes/"+key+"/requests", nil)

@@ -97,6 +97,8 @@ type deployment struct {
 	endpoints map[string]string
 	// environment is given to both functions beside what all deployments have.
 	environment []string
+	// env is given to one function, and goes before all else.
+	env map[string][]string
 }
 
 const queueName = "projects/p/locations/l/queues/q"
@@ -177,6 +179,7 @@ func (d *deployment) start(t *testing.T, name string) *process {
 		"SERIATIM_QUEUE="+queueName, "SERIATIM_EXECUTOR_URL="+d.url("executor"),
 		"SERIATIM_ENVELOPE_KEY=0123456789abcdef0123456789abcdef", "SERIATIM_TASKS_ENDPOINT="+d.endpoints[name])
 	p.cmd.Env = append(p.cmd.Env, d.environment...)
+	p.cmd.Env = append(p.cmd.Env, d.env[name]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
