@@ -91,6 +91,19 @@ func (s *gated) submit(t *testing.T, name string) (id string) {
 	return got.header.Get("Seriatim-Request-Id")
 }
 
+// begins waits until a run does.
+func (s *gated) begins(t *testing.T) {
+	t.Helper()
+	await(t, "a run begins", func() bool {
+		select {
+		case <-s.began:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // field is a field of a request's record in Redis.
 func (s *gated) field(t *testing.T, id, name string) string {
 	t.Helper()
@@ -151,20 +164,20 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 	}{
 		"between accept and the 200": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.answers.closed.Store(true)
 			s.release <- struct{}{}
 			await(t, "the record is durable", func() bool { return s.field(t, a, "durable") == "1" })
 			s.restart(t, func() {})
 			s.wantOne(t, a, "a", 1)
 			b := s.submit(t, "b")
-			<-s.began
+			s.begins(t)
 			s.release <- struct{}{}
 			s.wantOne(t, b, "b", 1)
 		}},
 		"between accept and the 200, and Redis is emptied": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.answers.closed.Store(true)
 			s.release <- struct{}{}
 			await(t, "the record is durable", func() bool { return s.field(t, a, "durable") == "1" })
@@ -175,13 +188,13 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 			})
 			s.wantOne(t, a, "a", 1)
 			b := s.submit(t, "b")
-			<-s.began
+			s.begins(t)
 			s.release <- struct{}{}
 			s.wantOne(t, b, "b", 1)
 		}},
 		"between accept and Firestore": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.store.closed.Store(true)
 			s.answers.closed.Store(true)
 			s.release <- struct{}{}
@@ -191,7 +204,7 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 		}},
 		"Firestore is away after the effect": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.store.closed.Store(true)
 			s.release <- struct{}{}
 			await(t, "a flush task is made", func() bool { return s.tasks.Stats().Created == 2 })
@@ -200,21 +213,21 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 		}},
 		"in the handler": {"5s", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.restart(t, func() {})
-			<-s.began
+			s.begins(t)
 			s.release <- struct{}{}
 			s.wantOne(t, a, "a", 2)
 		}},
 		"between handler and accept": {"5s", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
-			<-s.began
+			s.begins(t)
 			s.scripts.closed.Store(true)
 			s.release <- struct{}{}
 			before := s.scripts.swallowed.Load()
 			await(t, "its end is reported to nobody", func() bool { return s.scripts.swallowed.Load() > before })
 			s.restart(t, func() {})
-			<-s.began
+			s.begins(t)
 			s.release <- struct{}{}
 			s.wantOne(t, a, "a", 2)
 		}},
