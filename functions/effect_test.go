@@ -62,18 +62,21 @@ func newGated(t *testing.T, config firestoreconn.Config, lease string) *gated {
 	t.Helper()
 	target := newEffects(t)
 	d := newDeployment(t, fmt.Sprintf("targets: {work: {url: %q}}\nlanes: [{match: '*', target: work, spacing: 0s, lease: %s}]\n", target.URL, lease))
+	options := *d.redis.Client().Options()
+	options.Password = "a-password"
 	conn := firestoreconn.New(config)
 	t.Cleanup(func() { _ = conn.Close() })
 	s := &gated{
-		deployment: d, effects: target, rdb: d.redis.Client(), records: record.NewFirestore(conn, record.Options{}),
+		deployment: d, effects: target, rdb: redis.NewClient(&options), records: record.NewFirestore(conn, record.Options{}),
 		answers: newGate(t, "127.0.0.1:"+d.ports["executor"]), scripts: newGate(t, d.redis.Addr()), store: newGate(t, config.Emulator),
 	}
+	t.Cleanup(func() { _ = s.rdb.Close() })
 	d.environment = append(d.environment, "SERIATIM_EXECUTOR_URL=http://"+s.answers.Addr().String(), "SERIATIM_FIRESTORE="+config.String())
 	d.env = map[string][]string{
 		"ingest": {"FIRESTORE_EMULATOR_HOST=" + config.Emulator},
 		"executor": {
 			"FIRESTORE_EMULATOR_HOST=" + s.store.Addr().String(),
-			"SERIATIM_REDIS_URL=" + strings.Replace(d.redis.URL(), d.redis.Addr(), s.scripts.Addr().String(), 1),
+			"SERIATIM_REDIS_URL=rediss://:a-password@" + s.scripts.Addr().String(),
 		},
 	}
 	d.start(t, "ingest")
