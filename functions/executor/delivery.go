@@ -42,6 +42,8 @@ func (d *delivery) request(ctx context.Context) int {
 		}
 		switch v.Verdict {
 		case slot.AlreadyDone:
+			logging.FromContext(ctx).InfoContext(ctx, "request found ended", logging.Ticket, d.env.Ticket, logging.Request, d.env.ID,
+				logging.Verdict, string(v.Verdict), "status", string(v.Status))
 			durable := d.persistentEnd(ctx, v)
 			d.goOn(ctx, d.view(v.Seen))
 			return durable()
@@ -51,6 +53,8 @@ func (d *delivery) request(ctx context.Context) int {
 			return d.runOwn(ctx, v, sent)
 		case slot.Snoozed:
 			d.Observe(Snoozed)
+			logging.FromContext(ctx).InfoContext(ctx, "request snoozed", logging.Ticket, d.env.Ticket, logging.Request, d.env.ID,
+				logging.Verdict, string(v.Verdict), "reason", v.Reason, "snoozes", v.K, "for_ms", v.At-v.Now)
 			return d.succeed(ctx, d.view(v.Seen), v.K, v.At)
 		}
 		view := d.view(v.Seen)

@@ -205,6 +205,9 @@ func (s *submitting) at(incarnation, ticket int64) taskqueue.Envelope {
 
 // accepted answers for a request that will run: with its end, where the client waits for that and it comes, else 202.
 func (s *submitting) accepted(p place) error {
+	ctx := s.r.Context()
+	logging.FromContext(ctx).InfoContext(ctx, "request accepted", logging.Ticket, p.ticket, logging.Request, s.envelope.ID,
+		"status", p.status, "position", p.position, "duplicate", s.duplicate)
 	if s.quiet {
 		return nil
 	}

@@ -68,4 +68,10 @@ func firestoreFromEnv(lookup func(string) (string, bool), doc *policy.Document) 
 }
 
 // Logger returns the logger of a function.
-func (c Config) Logger(w io.Writer) *slog.Logger { return logging.New(w, c.Project) }
+func (c Config) Logger(w io.Writer) *slog.Logger {
+	log := logging.New(w, c.Project)
+	if c.Policy == nil { // misconfigured: the log says so
+		return log
+	}
+	return slog.New(logging.Sample(log.Handler(), c.Policy.Log.Sample))
+}

@@ -207,5 +207,5 @@ func (r *Runner) log(ctx context.Context, a Attempt, f slot.Finished, result tar
 		logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
 		logging.Attempt, a.Grant.Attempt, "slip_ms", a.Grant.Slip.Milliseconds(), logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
 		"age_ms", r.Clock.Now().Sub(a.Request.Submitted).Milliseconds(),
-		"reason", result.Reason, "error", result.Err)
+		"reason", result.Reason, logging.ClientTrace, logging.ParseTraceparent(a.Request.Traceparent).TraceID, "error", result.Err)
 }

@@ -18,6 +18,8 @@ const (
 	Target  = "target"  // the target's name in the configuration
 	Verdict = "verdict" // a slot script's answer
 	Error   = "error"   // an error's text
+	// ClientTrace is the trace id of the client's submission, where the line belongs to another call's trace.
+	ClientTrace = "client_trace"
 )
 
 // Critical is the level of what an operator must look at now, such as a wrong

@@ -15,6 +15,13 @@ func (d *decoder) document(v value) *Document {
 		Lanes:   each(o, "lanes", decodeLane),
 		Origins: named(o, "origins", decodeOrigin),
 		Callers: each(o, "callers", decodeCaller),
+		Log:     Log{Sample: 1},
+	}
+	if v, ok := o.take("log"); ok {
+		if l, ok := v.object(); ok {
+			doc.Log.Sample = l.share("sample", 1)
+			l.done()
+		}
 	}
 	o.done()
 	d.checkLanes(doc)

@@ -16,6 +16,14 @@ type Document struct {
 	Origins map[string]*Origin
 	// Callers says who may do what; nil means that everybody may do all.
 	Callers []*Caller
+	// Log says what of the log is kept.
+	Log Log
+}
+
+// Log says what of the log is kept.
+type Log struct {
+	// Sample is the share of requests whose lines are logged, 0 to 1; warnings and errors are logged of all. Defaults to 1.
+	Sample float64
 }
 
 // Allows reports whether the callers policy lets the caller of that e-mail address take the action. key is the lane's; where

@@ -36,7 +36,7 @@ extra: 2
 		`lanes[2]: want a mapping, got a string`,
 		`lanes[3].target: is given more than once`,
 		`lanes[3].spacing: is required`,
-		`extra: is not a field; known are callers, lanes, origins, targets`,
+		`extra: is not a field; known are callers, lanes, log, origins, targets`,
 		`lanes[0].target: there is no target "nobody"; known are bad name, t, u`,
 		`lanes[1].match: no key gets here: lanes[0], "a*", takes all that "ab*" matches; put the narrower pattern first`,
 		`lanes[1].targets: does not hold the lane's own target "t"`,
@@ -244,6 +244,16 @@ callers: [{allow: [submit, fly]}]
 			"callers[0].match: is required",
 			`callers[0].allow[1]: "fly" is not one of submit, read, operate, fetch`,
 		})
+	})
+
+	t.Run("the sample of the log is a share", func(t *testing.T) {
+		t.Parallel()
+		for text, fault := range map[string]string{
+			"{sample: 2}": "log.sample: is 2, want 0 to 1", "{sample: -0.1}": "log.sample: is -0.1, want 0 to 1", "{sample: .nan}": "log.sample: want a number, got .nan",
+			"{sample: all}": `log.sample: want a number, got a string`, "{level: info}": "log.level: is not a field; known are sample", "1": "log: want a mapping, got 1",
+		} {
+			wantFaults(t, shortest+"log: "+text+"\n", []string{fault})
+		}
 	})
 
 	t.Run("an empty list of callers would shut everybody out", func(t *testing.T) {

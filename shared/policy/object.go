@@ -145,6 +145,31 @@ func (o object) integer(name string, byDefault, high int) int {
 	return byDefault
 }
 
+// share reads a number from 0 to 1.
+func (o object) share(name string, byDefault float64) float64 {
+	v, ok := o.take(name)
+	if !ok {
+		return byDefault
+	}
+	var x float64
+	switch n := v.node.(type) {
+	case *ast.FloatNode:
+		x = n.Value
+	default:
+		whole, ok := v.integer()
+		if !ok {
+			v.wrongType("a number")
+			return byDefault
+		}
+		x = float64(whole)
+	}
+	if !(x >= 0 && x <= 1) {
+		v.fault("is %v, want 0 to 1", x)
+		return byDefault
+	}
+	return x
+}
+
 // integer reads v if it is one; what exceeds an int64 becomes the largest.
 func (v value) integer() (int64, bool) {
 	n, ok := v.node.(*ast.IntegerNode)

@@ -21,6 +21,7 @@ lanes:
 
 func shortestDocument() *policy.Document {
 	return &policy.Document{
+		Log: policy.Log{Sample: 1},
 		Targets: map[string]*policy.Target{"t": {
 			Name: "t", URL: "http://127.0.0.1/t", Method: "POST", Timeout: time.Minute, Immediate: true,
 			Retry: policy.RetryRules{Statuses: []int{408, 425, 429}, Classes: []int{5}, Timeout: true, Refused: true},
@@ -92,6 +93,7 @@ func longestDocument() *policy.Document {
 	last := doc.Lanes[0]
 	last.Target, last.Targets, last.Spacing = "billing.v2", []string{"billing.v2"}, 2*time.Millisecond
 	return &policy.Document{
+		Log: policy.Log{Sample: 1},
 		Targets: map[string]*policy.Target{
 			"billing.v2": {
 				Name: "billing.v2", URL: "https://env.example/work", Method: "PUT", Timeout: 25 * time.Minute,
