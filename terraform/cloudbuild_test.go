@@ -139,8 +139,9 @@ func TestStepsRunHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, commands := range map[string][]string{
-		"vet":            {"go vet ./..."},
-		"test":           {"go test -race", "-run 'TestSimulation$' -requests 1000", "go test -timeout 10m ./emulator/simulation", "redis-server redis-tools chromium"},
+		"vet": {"go vet ./..."},
+		"test": {"go test -race -timeout 30m $(go list ./... | grep -vE \"$without_race\")", "go test -timeout 20m ./emulator/console",
+			"SERIATIM_ALONE=1 go test -timeout 20m ./emulator/walkthrough", "-run 'TestSimulation$' -requests 1000", "go test -timeout 10m ./emulator/simulation", "redis-server redis-tools chromium"},
 		"terraform-test": {"terraform -chdir=terraform test"},
 	} {
 		for _, command := range commands {
