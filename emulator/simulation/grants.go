@@ -27,6 +27,9 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 			o.violate(l.Key, "duplicate of t%s, which is not open", short(res.Ticket))
 		}
 		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now}
+		if req.Redrive && r.status == slot.GiveUp {
+			o.redriven(r)
+		}
 	}
 	if t := b.open[res.Ticket]; res.Verdict != slot.Run && t.fence != 0 && t.expiry > res.Now && b.owners[t.fence] == req.Owner {
 		o.violate(l.Key, "I7: reserve of %s, sent again, does not tell its grant", label(req.ID))

@@ -184,6 +184,14 @@ func (o *oracle) purged(l slot.Lane) {
 	b.event = now
 }
 
+// redriven begins another life of a dead request. o.mu is held.
+func (o *oracle) redriven(r *requestBook) {
+	r.status, r.fence, r.answered = "", 0, false
+	if !r.acked.IsZero() {
+		o.pending++
+	}
+}
+
 // settledBy sees that an operator has ended a request, or has set it free to run again.
 func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err error) {
 	o.mu.Lock()
