@@ -42,7 +42,7 @@ func (c *call) resolve() error {
 	return malformedHeader(`The body says what became of the request: {"as":"done"}, {"as":"retry"} or {"as":"dead"}.`, err)
 }
 
-// settle takes the word of an operator for a request on which the lane stands, and answers its state.
+// settle takes the word of an operator for a request on which the lane stands, any but redrive, and answers its state.
 func (c *call) settle(as slot.Resolution, message string) error {
 	if _, err := c.askedPatience(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *call) settle(as slot.Resolution, message string) error {
 	}
 	ctx := c.r.Context()
 	var env taskqueue.Envelope
-	if ends := as != slot.Redrive && as != slot.ResolveRetry; ends && f.seen.Next.Request == c.id {
+	if as != slot.ResolveRetry && f.seen.Next.Request == c.id {
 		// What ends here may be run again from the dead letters, which need the body.
 		env, err = lane.Fetch(ctx, c.Bodies, c.lane.Slot.Key, f.seen)
 		if err != nil && !errors.Is(err, taskqueue.ErrNotFound) {
