@@ -1,5 +1,5 @@
 locals {
-  # What shared/record and shared/idempotency declare (their Collection), held equal by firestore_test.go: the field by which
+  # What shared/record, shared/marks and shared/idempotency declare (their Collection), held equal by firestore_test.go: the field by which
   # Firestore deletes a document, the fields without an index (large ones, and those that grow with time, where an index is a hot
   # spot), and the composite indexes.
   firestore_collections = {
@@ -7,6 +7,12 @@ locals {
       ttl       = "expire_at"
       unindexed = ["fingerprint", "fence", "attempts", "reason", "detail", "target", "submitted", "started", "response", "payload_header", "payload_body"]
       indexes   = [["lane", "ticket"], ["lane", "status", "ticket"], ["lane", "status", "finished DESCENDING"]]
+    }
+    # What outlives Redis of a lane, and the paused targets: both functions read it, and change it; only the TTL deletes.
+    seriatim-lanes = {
+      ttl       = "expire_at"
+      unindexed = ["purged", "parked", "horizon", "targets"]
+      indexes   = []
     }
     # For Go targets that use idempotency.Guard with Firestore: neither function does. Such a target also deletes, at the executor too.
     seriatim-idempotency = {
@@ -71,13 +77,13 @@ resource "google_firestore_index" "this" {
 # https://cloud.google.com/firestore/docs/security/iam
 resource "google_project_iam_custom_role" "ingest_records" {
   role_id     = "${local.role_prefix}_ingest_records"
-  title       = "${var.name}: write records, read and list them, and delete what is run again"
+  title       = "${var.name}: write records and marks, read and list them, and delete records of what is run again"
   permissions = ["datastore.entities.create", "datastore.entities.delete", "datastore.entities.get", "datastore.entities.list", "datastore.entities.update"]
 }
 
 resource "google_project_iam_custom_role" "executor_records" {
   role_id     = "${local.role_prefix}_executor_records"
-  title       = "${var.name}: write records and read them"
+  title       = "${var.name}: write records and marks and read them"
   permissions = ["datastore.entities.create", "datastore.entities.get", "datastore.entities.update"]
 }
 

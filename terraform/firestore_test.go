@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatim/seriatim/shared/firestoreconn"
 	"github.com/seriatim/seriatim/shared/idempotency"
+	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
 )
 
@@ -44,7 +45,7 @@ func TestFirestoreHasWhatTheCodeDeclares(t *testing.T) {
 		c.Indexes = append(c.Indexes, index)
 	}
 	want := map[string]*firestoreconn.Collection{}
-	for _, c := range []firestoreconn.Collection{record.Collection, idempotency.Collection} {
+	for _, c := range []firestoreconn.Collection{record.Collection, marks.Collection, idempotency.Collection} {
 		want[c.Name] = &c
 	}
 	unordered := []cmp.Option{
