@@ -1,7 +1,7 @@
 locals {
-  # What shared/record, shared/marks and shared/idempotency declare (their Collection), held equal by firestore_test.go: the field by which
-  # Firestore deletes a document, the fields without an index (large ones, and those that grow with time, where an index is a hot
-  # spot), and the composite indexes.
+  # What shared/record, shared/marks, shared/idempotency and shared/generation (one document: nothing) declare (their Collection),
+  # held equal by firestore_test.go: the field by which Firestore deletes a document, the fields without an index (large ones, and
+  # those that grow with time, where an index is a hot spot), and the composite indexes.
   firestore_collections = {
     seriatim-requests = {
       ttl       = "expire_at"

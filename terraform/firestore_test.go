@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/seriatim/seriatim/shared/firestoreconn"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/idempotency"
 	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
@@ -45,8 +46,10 @@ func TestFirestoreHasWhatTheCodeDeclares(t *testing.T) {
 		c.Indexes = append(c.Indexes, index)
 	}
 	want := map[string]*firestoreconn.Collection{}
-	for _, c := range []firestoreconn.Collection{record.Collection, marks.Collection, idempotency.Collection} {
-		want[c.Name] = &c
+	for _, c := range []firestoreconn.Collection{record.Collection, marks.Collection, idempotency.Collection, generation.Collection} {
+		if c.TTL != "" || len(c.Unindexed)+len(c.Indexes) > 0 { // else it comes into being with its first document
+			want[c.Name] = &c
+		}
 	}
 	unordered := []cmp.Option{
 		cmpopts.SortSlices(func(a, b string) bool { return a < b }), cmpopts.EquateEmpty(),

@@ -20,9 +20,26 @@ var refusals = []string{
 	"NOAUTH ", "WRONGPASS ", "max number of clients reached",
 }
 
+// ErrReplica is what a connection to a replica is refused with. To go-redis it
+// is a reply of the server: it tries again on a new connection, which may lead
+// to the primary.
+var ErrReplica error = refusal("READONLY this connection leads to a replica")
+
+// ErrNotReady says that a connection is there, but that what must be known
+// about its server is not.
+var ErrNotReady = errors.New("redis is not ready")
+
+// refusal is a reply that we give in the server's place.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// RedisError makes it a [redis.Error].
+func (refusal) RedisError() {}
+
 // broken connections, as far as they are values; see also isConnection.
 var broken = []error{
-	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted,
+	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, ErrNotReady,
 }
 
 // IsUnreachable reports whether err, from a call of Redis, means that Redis

@@ -29,11 +29,21 @@ const (
 	poolSize = 32
 )
 
+// Option changes what Open would set.
+type Option func(*redis.Options)
+
+// OnConnect has fn called with every new connection, those of subscriptions
+// too, before its first command. An error of fn closes the connection and is,
+// without what wraps it, the error of the call that wanted the connection.
+func OnConnect(fn func(context.Context, *redis.Conn) error) Option {
+	return func(opts *redis.Options) { opts.OnConnect = fn }
+}
+
 // Open returns a client for cfg. It connects when the first command is sent,
 // so that a function starts, and can say what is wrong, while Redis is away.
 // The error is a fault of cfg, as in FromEnv. The client is safe for
 // concurrent use; the caller closes it.
-func Open(cfg Config) (*redis.Client, error) {
+func Open(cfg Config, options ...Option) (*redis.Client, error) {
 	opts, err := cfg.options()
 	if err != nil {
 		return nil, fmt.Errorf("open Redis: %w", err)
@@ -53,6 +63,9 @@ func Open(cfg Config) (*redis.Client, error) {
 	// dialer's own five tries inside each would only multiply the wait.
 	opts.DialerRetries = 1
 	opts.PoolSize = poolSize
+	for _, option := range options {
+		option(opts)
+	}
 	return redis.NewClient(opts), nil
 }
 

@@ -8,6 +8,9 @@ type Generation struct {
 	Number int64
 	// QuarantineUntil is the Redis instant in milliseconds before which nothing starts, 0 for none.
 	QuarantineUntil int64
+	// RestoreUntil is the Redis instant in milliseconds until which a lane that this Redis does not know may have been lost, 0 if
+	// Redis was never lost.
+	RestoreUntil int64
 	// Young says that the generation is younger than the longest retention: an id that Redis does not know may have run.
 	Young bool
 }

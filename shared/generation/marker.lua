@@ -1,0 +1,35 @@
+-- marker.lua gives this server a generation of its own, unless the marker fits by now.
+--
+-- KEYS[1] string  the marker: 'number|quarantineUntil|restoreUntil|identity|cause|previous number', instants in Redis ms
+--
+-- ARGV[1] identity of this server   ARGV[2] lowest number that fits: the highest that the caller has seen
+-- ARGV[3] quarantine ms (0: none)   ARGV[4] restoring time ms (0: none)   ARGV[5] life of the marker ms
+-- ARGV[6] cause to write down ('': what the script finds)
+--
+-- Reply: 1 if it has changed the marker, else 0. Replay-safe: what it writes fits, so the same call once more changes nothing.
+
+local function int(x) return string.format('%.0f', x) end
+
+local number, quarantine, restore, cause = 0, 0, 0, 'absent'
+local text = redis.call('GET', KEYS[1])
+if text then
+  local n, q, r, identity = string.match(text, '^(%d+)|(%d+)|(%d+)|([^|]*)|')
+  if not n then return redis.error_reply('SERIATIM the generation marker cannot be read') end
+  number, quarantine, restore = tonumber(n), tonumber(q), tonumber(r)
+  cause = identity == ARGV[1] and 'rolled back' or 'another server'
+  if identity == ARGV[1] and number >= tonumber(ARGV[2]) then return 0 end
+end
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- What has been promised is not shortened by a caller with a shorter lease.
+local function till(old, length)
+  if length == 0 then return 0 end
+  return math.max(old, now + length)
+end
+
+redis.call('SET', KEYS[1], table.concat({
+  int(math.max(number + 1, tonumber(ARGV[2]) + 1, now)), int(till(quarantine, tonumber(ARGV[3]))),
+  int(till(restore, tonumber(ARGV[4]))), ARGV[1], ARGV[6] ~= '' and ARGV[6] or cause, int(number),
+}, '|'), 'PX', ARGV[5])
+return 1

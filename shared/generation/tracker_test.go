@@ -1,0 +1,308 @@
+package generation_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	. "github.com/seriatim/seriatim/shared/generation"
+	"github.com/seriatim/seriatim/shared/redisconn"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+func TestNothingIsKnownBeforeAConnection(t *testing.T) {
+	t.Parallel()
+	p := start(t, "127.0.0.1:1", yes)
+	if g, err := p.Current(t.Context()); !errors.Is(err, ErrUnknown) || !redisconn.IsUnreachable(err) {
+		t.Errorf("%+v, %v; want ErrUnknown, which is a Redis out of reach", g, err)
+	}
+	if g, err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
+		t.Errorf("Refresh: %+v, %v; want a Redis out of reach", g, err)
+	}
+}
+
+func TestTheFirstLifeOfADeployment(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		first func(context.Context) (bool, error)
+		check func(*testing.T, slot.Generation)
+	}{
+		{"has no quarantine", yes, settled},
+		{"is none where another was before: Redis was emptied", no, func(t *testing.T, g slot.Generation) { lost(t, slot.Generation{}, g) }},
+		{"cannot be told without Firestore: Redis counts as emptied", away, func(t *testing.T, g slot.Generation) { lost(t, slot.Generation{}, g) }},
+		{
+			"cannot be told in time", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, ctx.Err() },
+			func(t *testing.T, g slot.Generation) { lost(t, slot.Generation{}, g) },
+		},
+		{"has a quarantine where nobody can say, and nothing to restore from", nil, func(t *testing.T, g slot.Generation) {
+			if g.QuarantineUntil != g.Number+quarantine || g.RestoreUntil != 0 {
+				t.Errorf("%+v, want a quarantine of %d ms since its number, and no more", g, quarantine)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+				p := start(t, rdb.Options().Addr, tt.first)
+				g := p.connect()
+				tt.check(t, g)
+				if n := p.asked.Load(); tt.first != nil && n != 1 {
+					t.Errorf("asked %d times, want once", n)
+				}
+				other := start(t, rdb.Options().Addr, no)
+				same(t, g, other.connect())
+				same(t, g, other.refresh())
+				if n := other.asked.Load(); n != 0 {
+					t.Errorf("a process that finds the marker asks %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestARestartedEmptyRedisIsNoticedByTheNextConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := start(t, s.Addr(), yes)
+	before := p.connect()
+	s.Kill()
+	s.Restart()
+	after := p.connect()
+	lost(t, before, after)
+	if p.asked.Load() != 1 {
+		t.Error("a process that has seen a generation asks whether this is the first")
+	}
+	same(t, after, start(t, s.Addr(), yes).connect())
+	if lines := p.log.warned(); len(lines) != 1 || !strings.Contains(lines[0], "cause=absent") {
+		t.Errorf("warnings %q, want one", lines)
+	}
+}
+
+func TestAFailoverIsNoticedByTheNextConnection(t *testing.T) {
+	t.Parallel()
+	a, b := redistest.Start(t), redistest.Start(t)
+	replica := b.Client()
+	follow(t, replica, a)
+	p, idle := start(t, a.Addr(), yes), start(t, a.Addr(), yes)
+	before := p.connect()
+	same(t, before, idle.connect())
+	ok(t, a.Client().Do(t.Context(), "WAIT", 1, 0).Err())
+	a.Kill()
+	promote(t, replica)
+	p.addr.Store(b.Addr())
+	idle.addr.Store(b.Addr())
+	after := p.connect()
+	lost(t, before, after)
+	same(t, after, idle.connect())
+	for _, p := range []*process{p, idle} {
+		if lines := p.log.warned(); len(lines) != 1 || !strings.Contains(lines[0], `cause="another server"`) {
+			t.Errorf("warnings %q, want one", lines)
+		}
+	}
+}
+
+func TestTheSameServerDemotedAndPromotedIsNoticedUnderLivingConnections(t *testing.T) {
+	t.Parallel()
+	a, b := redistest.Start(t), redistest.Start(t)
+	first, second := a.Client(), b.Client()
+	follow(t, second, a)
+	p := start(t, a.Addr(), yes)
+	before := p.connect()
+	ok(t, first.Do(t.Context(), "WAIT", 1, 0).Err())
+	promote(t, second)
+	follow(t, first, b)
+	if _, err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
+		t.Errorf("while it is a replica: %v, want a Redis out of reach", err)
+	}
+	same(t, before, p.now())
+	promote(t, first)
+	lost(t, before, p.check())
+}
+
+func TestAReplicaIsRefused(t *testing.T) {
+	t.Parallel()
+	a, b := redistest.Start(t), redistest.Start(t)
+	follow(t, b.Client(), a)
+	p := start(t, b.Addr(), yes)
+	err := p.rdb.Ping(p.ctx()).Err()
+	if !errors.Is(err, redisconn.ErrReplica) || !redisconn.IsUnreachable(err) {
+		t.Errorf("%v, want ErrReplica, which is a Redis out of reach", err)
+	}
+	if n := a.Client().Exists(t.Context(), Key).Val(); n != 0 {
+		t.Error("it has made a generation")
+	}
+}
+
+func TestFlushedUnderLivingConnections(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		p := start(t, rdb.Options().Addr, yes)
+		before := p.connect()
+		same(t, before, p.check())
+		ok(t, p.Verify(p.ctx()))
+
+		// Check notices, once it is due.
+		ok(t, rdb.FlushAll(t.Context()).Err(), p.Check(p.ctx()))
+		same(t, before, p.now())
+		second := p.check()
+		lost(t, before, second)
+
+		// Verify notices at once.
+		ok(t, rdb.FlushAll(t.Context()).Err())
+		if err := p.Verify(p.ctx()); !errors.Is(err, ErrLost) {
+			t.Errorf("Verify: %v, want ErrLost", err)
+		}
+		lost(t, second, p.now())
+		ok(t, p.Verify(p.ctx()))
+	})
+}
+
+func TestAMarkerThatWasRolledBackIsOvertaken(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		p := start(t, rdb.Options().Addr, yes)
+		p.connect()
+		old := rdb.Get(ctx, Key).Val()
+		ok(t, rdb.FlushAll(ctx).Err())
+		before := p.check()
+		ok(t, rdb.Set(ctx, Key, old, time.Hour).Err())
+		late := start(t, rdb.Options().Addr, yes)
+		late.connect() // has no way to know
+		after := p.check()
+		lost(t, before, after)
+		same(t, after, late.check())
+		if lines := late.log.warned(); len(lines) != 1 || !strings.Contains(lines[0], `cause="rolled back"`) {
+			t.Errorf("warnings %q, want one", lines)
+		}
+	})
+}
+
+func TestRacingProcessesAgree(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		var crowd []*process
+		for range 8 {
+			crowd = append(crowd, start(t, rdb.Options().Addr, no))
+		}
+		var before slot.Generation
+		for range 5 {
+			var all sync.WaitGroup
+			for _, p := range crowd {
+				all.Go(func() { _, _ = p.Refresh(p.ctx()) })
+			}
+			all.Wait()
+			after := crowd[0].now()
+			lost(t, before, after)
+			for _, p := range crowd {
+				same(t, after, p.now())
+			}
+			before = after
+			ok(t, rdb.FlushAll(t.Context()).Err())
+		}
+	})
+}
+
+func TestALostReplyOfTheChangeChangesOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		p := start(t, rdb.Options().Addr, no)
+		before := p.connect() // the script is loaded
+		ok(t, rdb.FlushAll(t.Context()).Err())
+		p.cut.Store("evalsha")
+		for _, err := p.Refresh(p.ctx()); err != nil; _, err = p.Refresh(p.ctx()) {
+			if !redisconn.IsUnreachable(err) {
+				t.Fatal(err)
+			}
+		}
+		if p.cut.Load() != "" {
+			t.Fatal("no reply was lost")
+		}
+		after := p.now()
+		lost(t, before, after)
+		if after.QuarantineUntil != after.Number+quarantine {
+			t.Errorf("%+v: a number that is not the instant of its change was made twice", after)
+		}
+		if lines := p.log.warned(); len(lines) != 2 { // also for the first life, which was none
+			t.Errorf("warnings %q, want two", lines)
+		}
+	})
+}
+
+func TestTheMarkerOutlivesEveryLane(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		p := start(t, rdb.Options().Addr, yes)
+		before := p.connect()
+		for range 2 {
+			if life := rdb.PTTL(t.Context(), Key).Val(); life < restoring*time.Millisecond {
+				t.Errorf("the marker lives for %v", life)
+			}
+			ok(t, rdb.PExpire(t.Context(), Key, time.Hour).Err())
+			same(t, before, p.refresh())
+		}
+	})
+}
+
+func TestAForeignMarkerIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		for _, text := range []string{"", "1|2", "a|b|c|d|e|f"} {
+			ok(t, rdb.Set(t.Context(), Key, text, time.Hour).Err())
+			p := start(t, rdb.Options().Addr, yes)
+			if err := p.rdb.Ping(p.ctx()).Err(); !errors.Is(err, ErrMarker) {
+				t.Errorf("%q: %v, want ErrMarker", text, err)
+			}
+		}
+	})
+}
+
+func TestASubscriptionLearnsTheGeneration(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		p := start(t, rdb.Options().Addr, yes)
+		sub := p.rdb.Subscribe(t.Context(), "channel")
+		defer sub.Close()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, p.now())
+	})
+}
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	t.Run("begins a generation without quarantine, once", func(t *testing.T) {
+		t.Parallel()
+		redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+			ok(t, Install(t.Context(), rdb))
+			p := start(t, rdb.Options().Addr, no)
+			g := p.connect()
+			settled(t, g)
+			ok(t, Install(t.Context(), rdb))
+			same(t, g, p.refresh())
+		})
+	})
+	t.Run("ends the quarantine of another server", func(t *testing.T) {
+		t.Parallel()
+		a, b := redistest.Start(t), redistest.Start(t)
+		replica := b.Client()
+		follow(t, replica, a)
+		before := start(t, a.Addr(), no).connect()
+		ok(t, a.Client().Do(t.Context(), "WAIT", 1, 0).Err())
+		promote(t, replica)
+		ok(t, Install(t.Context(), replica))
+		g := start(t, b.Addr(), no).connect()
+		settled(t, g)
+		if g.Number <= before.Number {
+			t.Errorf("number %d, want one after %d", g.Number, before.Number)
+		}
+	})
+}
