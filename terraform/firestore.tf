@@ -77,7 +77,7 @@ resource "google_firestore_index" "this" {
 # https://cloud.google.com/firestore/docs/security/iam
 resource "google_project_iam_custom_role" "ingest_records" {
   role_id     = "${local.role_prefix}_ingest_records"
-  title       = "${var.name}: write records and marks, read and list them, and delete records of what is run again"
+  title       = "${var.name}: write records and marks, read and list them, delete what is run again"
   permissions = ["datastore.entities.create", "datastore.entities.delete", "datastore.entities.get", "datastore.entities.list", "datastore.entities.update"]
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/shared/bundle"
+	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/target"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -167,7 +168,7 @@ func (s *Stack) open(ctx context.Context) error {
 		return err
 	}
 	if c.Firestore == nil {
-		c.Records = record.NewMemory(time.Now)
+		c.Records, c.Marks = record.NewMemory(time.Now), marks.NewMemory(time.Now)
 	}
 	functions := s.options.Functions
 	if functions == nil {

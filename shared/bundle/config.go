@@ -13,8 +13,10 @@ import (
 	"github.com/seriatim/seriatim/shared/firestoreconn"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/redisconn"
+	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
@@ -29,10 +31,18 @@ type Config struct {
 	Firestore *firestoreconn.Config
 	// Records stands in for Firestore where it is not nil: the emulator's memory, which its instances share.
 	Records lane.RecordStore
+	// Marks stands in for Firestore as Records does.
+	Marks Marks
 	// Callers are those whom the executor lets in.
 	Callers caller.Config
 	// Project is the Google Cloud project of the queue: traces in logs carry it.
 	Project string
+}
+
+// Marks are both stores of package marks.
+type Marks interface {
+	marks.Store
+	slot.PausedStore
 }
 
 // FromEnv reads the environment through lookup: SERIATIM_CONFIG or SERIATIM_CONFIG_FILE, SERIATIM_REDIS_URL, SERIATIM_REDIS_CA,

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatim/seriatim/shared/concurrency"
 	"github.com/seriatim/seriatim/shared/firestoreconn"
 	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/redisconn"
@@ -28,15 +29,17 @@ type Parts struct {
 	// PausedTargets are the targets against which nothing starts.
 	PausedTargets *slot.PausedTargets
 	Hub           *slot.Hub
-	Queue         *taskqueue.Client
-	Targets       *target.Set
-	Records       lane.Records
-	Runner        *lane.Runner
-	Tasks         lane.Tasks
-	Reads         *Reads
-	Drain         *shutdown.Drain
-	Clock         clock.System
-	Random        clock.System
+	// Marks are what outlives Redis of the lanes; nil where nothing does.
+	Marks   Marks
+	Queue   *taskqueue.Client
+	Targets *target.Set
+	Records lane.Records
+	Runner  *lane.Runner
+	Tasks   lane.Tasks
+	Reads   *Reads
+	Drain   *shutdown.Drain
+	Clock   clock.System
+	Random  clock.System
 
 	firestore *firestoreconn.Conn // nil without
 }
@@ -65,19 +68,25 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	p.Slots = slot.New(rdb, slot.First, p.Intervals)
 	p.PausedTargets = slot.NewPausedTargets(rdb, p.Clock.Now)
 	p.Slots.Paused = p.PausedTargets.List
+	records := p.openStores()
+	if p.Marks != nil {
+		p.PausedTargets.Lasting = p.Marks
+	}
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
-	p.Records = lane.Records{Store: p.openRecords(), Slots: p.Slots, Dead: slot.NewDeadLetters(rdb), Queue: queue, Clock: p.Clock}
+	p.Records = lane.Records{Store: records, Slots: p.Slots, Dead: slot.NewDeadLetters(rdb), Queue: queue, Clock: p.Clock}
 	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Clock: p.Clock, Random: p.Random}
 	return p, nil
 }
 
-// openRecords returns the store of durable records. Without one no lane is durable.
-func (p *Parts) openRecords() lane.RecordStore {
+// openStores returns the store of durable records, and sets that of the marks. Without one no lane is durable.
+func (p *Parts) openStores() lane.RecordStore {
+	p.Marks = p.Config.Marks
 	switch c := p.Config; {
 	case c.Records != nil:
 		return c.Records
 	case c.Firestore != nil:
 		p.firestore = firestoreconn.New(*c.Firestore)
+		p.Marks = marks.NewFirestore(p.firestore, marks.Options{})
 		return record.NewFirestore(p.firestore, record.Options{})
 	}
 	for _, l := range p.Config.Policy.Lanes {

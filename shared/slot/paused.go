@@ -2,6 +2,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const pausedLife = 366 * 24 * time.Hour
 // reads again once it is PausedWithin old, while it serves a request. A nil *PausedTargets has none. It is safe for
 // concurrent use.
 type PausedTargets struct {
+	// Lasting keeps what Redis may lose. Nil: a loss of Redis resumes every target. Set it before the first call.
+	Lasting PausedStore
+
 	rdb redis.Cmdable
 	now func() time.Time
 
@@ -36,8 +40,25 @@ func NewPausedTargets(rdb redis.Cmdable, now func() time.Time) *PausedTargets {
 	return &PausedTargets{rdb: rdb, now: now}
 }
 
-// Set pauses a target or lets it go on. This instance knows at once, the others within PausedWithin. The error is of Redis.
+// Set pauses a target or lets it go on. This instance knows at once, the others within PausedWithin. The error is of Lasting or
+// of Redis. A target that Lasting failed to pause is paused nevertheless, as long as Redis lives; one that it failed to resume
+// stays paused.
 func (p *PausedTargets) Set(ctx context.Context, name string, paused bool) error {
+	var lasting error
+	if p.Lasting != nil { // before Redis: see Restore
+		lasting = p.Lasting.PauseTarget(ctx, name, paused)
+	}
+	if lasting == nil || paused {
+		lasting = errors.Join(lasting, p.write(ctx, name, paused))
+		p.fetch(ctx)
+	}
+	if lasting != nil {
+		return fmt.Errorf("pause target %q (%t): %w", name, paused, lasting)
+	}
+	return nil
+}
+
+func (p *PausedTargets) write(ctx context.Context, name string, paused bool) error {
 	_, err := p.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
 		if paused {
 			tx.SAdd(ctx, pausedKey, name)
@@ -47,11 +68,7 @@ func (p *PausedTargets) Set(ctx context.Context, name string, paused bool) error
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("pause target %q (%t): %w", name, paused, err)
-	}
-	p.fetch(ctx)
-	return nil
+	return err
 }
 
 // Has says whether a target is paused.
