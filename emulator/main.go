@@ -2,6 +2,7 @@
 //
 //	go run ./emulator              serves until interrupted
 //	go run ./emulator walkthrough  submits a thousand requests under one key and checks every promise
+//	go run ./emulator chaos        kills processes and empties Redis for a while, and checks every promise
 //	go run ./emulator compare      sets Seriatim beside a queue per key, a lock and the article's slots
 package main
 
@@ -13,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/seriatim/seriatim/emulator/chaos"
 )
 
 func main() {
@@ -35,6 +38,10 @@ func run(ctx context.Context, args []string) error {
 			return walk(ctx, args[1:])
 		case "compare":
 			return runCompare(args[1:])
+		case "chaos":
+			return runChaos(ctx, args[1:])
+		case chaos.Command:
+			return chaos.Serve()
 		}
 	}
 	return serve(ctx, args)

@@ -68,6 +68,7 @@ func loopback(addr string) string {
 const usage = `Usage:
   emulator [flags]              serve until interrupted
   emulator walkthrough [flags]  submit a thousand requests under one key and check every promise
+  emulator chaos [flags]        kill processes and empty Redis for a while, and check every promise
   emulator compare [flags]      set Seriatim beside a queue per key, a lock and the article's slots
 A command's own flags: emulator COMMAND -h. Flags of serving:
 `
@@ -125,7 +126,7 @@ func parse(set *flag.FlagSet, args []string) error {
 		return flag.ErrHelp // the flag set has said what is wrong
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("unknown argument %q: commands are walkthrough and compare, all else are flags (see -h)", set.Arg(0))
+		return fmt.Errorf("unknown argument %q: commands are walkthrough, compare and chaos, all else are flags (see -h)", set.Arg(0))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const install = "install Java 17 or later and gcloud's component cloud-firestore
 // them it skips the test, or fails it when SERIATIM_REQUIRE_REAL=1.
 func Require(tb testing.TB) (java, jar string) {
 	tb.Helper()
-	java, jar, err := find()
+	java, jar, err := Find()
 	switch {
 	case err == nil:
 	case os.Getenv("SERIATIM_REQUIRE_REAL") == "1":
@@ -30,9 +30,9 @@ func Require(tb testing.TB) (java, jar string) {
 	return java, jar
 }
 
-// find asks for the jar itself: gcloud's own command takes seconds of Python
+// Find returns the paths of java and of the emulator's jar. It asks for the jar itself: gcloud's own command takes seconds of Python
 // to do the same, and leaves the JVM behind when it is killed.
-func find() (java, jar string, err error) {
+func Find() (java, jar string, err error) {
 	java, javaErr := exec.LookPath("java")
 	gcloud, gcloudErr := exec.LookPath("gcloud")
 	if err := errors.Join(javaErr, gcloudErr); err != nil {
@@ -51,4 +51,14 @@ func find() (java, jar string, err error) {
 		}
 	}
 	return "", "", fmt.Errorf("no %s in any of %q", program, roots)
+}
+
+// Arguments are those of java for an emulator that listens on a port of 127.0.0.1 and has a heap of at most heap, such as "512m".
+// Only the quick compiler, and one thread to collect little garbage: it is short of time, not of speed.
+func Arguments(jar string, port int, heap string) []string {
+	return []string{
+		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx" + heap, "-Duser.language=en",
+		"-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore",
+		"start", "--host=127.0.0.1", fmt.Sprintf("--port=%d", port),
+	}
 }

@@ -111,12 +111,7 @@ func (s *Server) start() error {
 // run starts one process and waits until it says that it listens.
 func (s *Server) run() error {
 	out := newOutput([]byte("Dev App Server is now running"))
-	// A test's JVM is short of time, not of speed: only the quick compiler, and
-	// one thread to collect little garbage.
-	cmd := exec.Command(s.java, //nolint:noctx // it outlives the call, and ends with the test
-		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en",
-		"-cp", s.jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore",
-		"start", "--host=127.0.0.1", fmt.Sprintf("--port=%d", s.port))
+	cmd := exec.Command(s.java, Arguments(s.jar, s.port, "512m")...) //nolint:noctx // it outlives the call, and ends with the test
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = endWithParent()
 	if err := cmd.Start(); err != nil {

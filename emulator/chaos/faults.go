@@ -1,0 +1,208 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seriatim/seriatim/emulator/cloudtasks"
+)
+
+// fault is one kind of what goes wrong.
+type fault struct {
+	name   string
+	weight int // cards of the deck; 0: only where it is asked for by name
+	strike func(ctx context.Context, w *world, d *dice) error
+}
+
+// calmTasks is how Cloud Tasks behaves at its best: no dispatch is exactly at its time.
+const calmTasks = "jitter=2ms-30ms"
+
+// faults are dealt from a shuffled deck, so that a short run has all of them.
+var faults = []fault{
+	{"kill ingest", 3, killIngest},
+	{"kill executor", 4, killExecutor},
+	{"terminate", 1, terminate},
+	{"stop a process", 1, stopProcess},
+	{"redis connections cut", 1, cutRedis},
+	{"redis replies lost", 1, loseRedisReplies},
+	{"redis paused", 1, pauseRedis},
+	{"redis full", 1, fillRedis},
+	{"firestore cut off", 1, cutFirestore},
+	{"firestore frozen", 1, freezeFirestore},
+	{"tasks late and twice", 1, tasksWith("jitter=5ms-200ms,late=0.05:1s-4s,duplicate=0.1,reorder=0.2")},
+	{"tasks refused", 1, tasksWith("jitter=5ms-50ms,error=0.3,lose-reply=0.2")},
+	{"queue away", 1, tasksWith("error=1:UNAVAILABLE")},
+	{"redis failover", 0, failoverRedis},
+	{"redis emptied", 0, crashRedis},
+	{"redis flushed", 0, flushRedis},
+}
+
+func killIngest(ctx context.Context, w *world, d *dice) error {
+	return kill(ctx, w, d, w.ingests[d.intN(len(w.ingests))])
+}
+
+func killExecutor(ctx context.Context, w *world, d *dice) error {
+	return kill(ctx, w, d, w.executors[d.intN(len(w.executors))])
+}
+
+func kill(ctx context.Context, w *world, d *dice, f *function) error {
+	f.fault.Lock()
+	defer f.fault.Unlock()
+	e := w.log.begin("kill", f.name)
+	w.log.tell(e, f.kill())
+	pause(ctx, d.between(0, 1500*time.Millisecond))
+	defer w.log.end(e)
+	return f.start(w.ctx)
+}
+
+func terminate(_ context.Context, w *world, d *dice) error {
+	all := w.functions()
+	f := all[d.intN(len(all))]
+	f.fault.Lock()
+	defer f.fault.Unlock()
+	e := w.log.begin("terminate", f.name)
+	defer w.log.end(e)
+	w.log.tell(e, f.term(w.ctx))
+	return f.start(w.ctx)
+}
+
+func stopProcess(ctx context.Context, w *world, d *dice) error {
+	all := w.functions()
+	f := all[d.intN(len(all))]
+	f.fault.Lock()
+	defer f.fault.Unlock()
+	e := w.log.begin("stop", f.name)
+	defer w.log.end(e)
+	life, thaw := f.stop()
+	defer thaw()
+	w.log.tell(e, life)
+	pause(ctx, d.between(500*time.Millisecond, shortLease+2*time.Second))
+	return nil
+}
+
+func cutRedis(_ context.Context, w *world, _ *dice) error {
+	w.log.note("redis connections cut", "")
+	w.store.front.cut()
+	return nil
+}
+
+func loseRedisReplies(ctx context.Context, w *world, d *dice) error {
+	e := w.log.begin("redis replies lost", "")
+	defer w.log.end(e)
+	w.store.front.loseReplies(0.1)
+	pause(ctx, d.between(500*time.Millisecond, 2*time.Second))
+	w.store.front.loseReplies(0)
+	return nil
+}
+
+func pauseRedis(ctx context.Context, w *world, d *dice) error {
+	takes := d.between(500*time.Millisecond, shortLease+time.Second)
+	e := w.log.begin("redis paused", takes.Round(time.Millisecond).String())
+	defer w.log.end(e)
+	return w.store.during(ctx, takes, func(s *server) error {
+		return s.client.Do(ctx, "CLIENT", "PAUSE", takes.Milliseconds(), "ALL").Err()
+	}, func(s *server) error { return s.client.Do(context.WithoutCancel(ctx), "CLIENT", "UNPAUSE").Err() })
+}
+
+// fillRedis lets nothing more in: what frees memory still works.
+func fillRedis(ctx context.Context, w *world, d *dice) error {
+	e := w.log.begin("redis full", "")
+	defer w.log.end(e)
+	limit := func(bytes string) func(*server) error {
+		return func(s *server) error {
+			return s.client.ConfigSet(context.WithoutCancel(ctx), "maxmemory", bytes).Err()
+		}
+	}
+	return w.store.during(ctx, d.between(time.Second, 4*time.Second), limit("1mb"), limit("0"))
+}
+
+func cutFirestore(ctx context.Context, w *world, d *dice) error {
+	w.firestoreFault.Lock()
+	defer w.firestoreFault.Unlock()
+	e := w.log.begin("firestore cut off", "")
+	defer w.log.end(e)
+	w.firestore.point("")
+	pause(ctx, d.between(time.Second, 8*time.Second))
+	w.firestore.point(local(w.firestorePort))
+	return nil
+}
+
+func freezeFirestore(ctx context.Context, w *world, d *dice) error {
+	w.firestoreFault.Lock()
+	defer w.firestoreFault.Unlock()
+	e := w.log.begin("firestore frozen", "")
+	defer w.log.end(e)
+	p := w.firestoreProcess.cmd.Process
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freeze Firestore: %w", err)
+	}
+	pause(ctx, d.between(500*time.Millisecond, 4*time.Second))
+	return p.Signal(syscall.SIGCONT)
+}
+
+func tasksWith(text string) func(context.Context, *world, *dice) error {
+	return func(ctx context.Context, w *world, d *dice) error {
+		w.tasksFault.Lock()
+		defer w.tasksFault.Unlock()
+		e := w.log.begin("tasks", text)
+		defer w.log.end(e)
+		if err := w.misbehave(text); err != nil {
+			return err
+		}
+		pause(ctx, d.between(time.Second, 5*time.Second))
+		return w.misbehave(calmTasks)
+	}
+}
+
+func (w *world) misbehave(text string) error {
+	f, err := cloudtasks.ParseFaults(text)
+	if err != nil {
+		return err
+	}
+	w.tasks.SetFaults(f)
+	return nil
+}
+
+func failoverRedis(ctx context.Context, w *world, d *dice) error {
+	lag, outage := d.between(0, 300*time.Millisecond), d.between(0, time.Second)
+	e := w.log.begin("redis failover", fmt.Sprintf("replica %s behind, outage %s", lag.Round(time.Millisecond), outage.Round(time.Millisecond)))
+	defer w.log.end(e)
+	from, at, err := w.store.failover(ctx, lag, outage)
+	w.lost(e.kind, from, at)
+	return err
+}
+
+func crashRedis(ctx context.Context, w *world, d *dice) error {
+	e := w.log.begin("redis emptied", "")
+	defer w.log.end(e)
+	at, err := w.store.crash(ctx, d.between(0, time.Second))
+	w.lost(e.kind, at, at)
+	return err
+}
+
+func flushRedis(ctx context.Context, w *world, _ *dice) error {
+	e := w.log.begin("redis flushed", "")
+	defer w.log.end(e)
+	at := time.Now()
+	err := w.store.do(ctx, "FLUSHALL")
+	w.lost(e.kind, at, at)
+	return err
+}
+
+// named are the faults whose names begin with one of the words, and without words all that have a weight.
+func named(words []string) (list []fault) {
+	for _, f := range faults {
+		asked := slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(f.name, word) })
+		if asked {
+			f.weight = max(1, f.weight)
+		}
+		if asked || len(words) == 0 {
+			list = append(list, f)
+		}
+	}
+	return list
+}

@@ -1,0 +1,124 @@
+package chaos
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// first is the first start of a request, as the target saw it.
+type first struct {
+	*request
+	call
+}
+
+// ordered checks that a starts before b wherever a was acknowledged before b was first sent.
+func (c *checker) ordered() {
+	lanes := map[string][]first{}
+	for _, r := range c.requests {
+		if calls := c.bySerial[r.serial]; len(calls) > 0 && !r.first.IsZero() {
+			lanes[r.lane.key] = append(lanes[r.lane.key], first{r, calls[0]})
+		}
+	}
+	for _, list := range lanes {
+		// Fences are in the order of grants, also where runs are side by side.
+		slices.SortFunc(list, func(a, b first) int { return int(a.call.fence - b.call.fence) })
+		earliest := time.Unix(math.MaxInt32, 0) // acknowledgement of what started later than b
+		for i := len(list) - 1; i >= 0; i-- {
+			b := list[i]
+			if earliest.Before(b.first) {
+				c.overtaken(b, list[i+1:])
+			}
+			if !b.acked.IsZero() && b.acked.Before(earliest) {
+				earliest = b.acked
+			}
+		}
+	}
+}
+
+// overtaken looks at those that started after b although they were acknowledged before b was sent.
+func (c *checker) overtaken(b first, later []first) {
+	for _, a := range later {
+		if a.acked.IsZero() || !a.acked.Before(b.first) {
+			continue
+		}
+		if window := c.window(a, b); window != "" {
+			c.exceptions[window]++
+		} else {
+			c.violate("order", "%s, first start %s, after %s, first start %s", c.w.tell(a.request), c.tellCall(a.call), c.w.tell(b.request), c.tellCall(b.call))
+			return
+		}
+	}
+}
+
+// window names the window in which b, sent after a was acknowledged, may start before a.
+func (c *checker) window(a, b first) string {
+	for _, l := range c.losses {
+		switch {
+		case l.kind == "redis failover":
+			// a's ticket was taken, or its place changed, in the lost milliseconds.
+			if a.request.first.Before(l.at) && a.acked.After(l.from) && l.at.Before(a.call.start) {
+				return lostWrites
+			}
+		case b.request.first.Before(l.at) && l.at.Before(b.call.start):
+			return amongOld
+		case l.kind == "redis flushed" && b.request.first.After(l.at) && b.request.first.Before(l.at.Add(noticed)):
+			return unnoticed
+		}
+	}
+	if a.attempt > 1 && a.lane().concurrency > 1 {
+		return unseen
+	}
+	return ""
+}
+
+func (f first) lane() lane { return f.request.lane }
+
+// pace is what was measured of one lane policy with a spacing.
+type pace struct {
+	Spacing int64 `json:"spacing_ms"`
+	Pairs   int   `json:"pairs"`
+	// Least is between two grants in Redis time, in ms; AtTarget between two calls of the target, where the way there adds noise.
+	Least    int64 `json:"least_ms"`
+	AtTarget int64 `json:"least_at_target_ms"`
+}
+
+// paced checks the spacing between first grants, as the records tell them.
+func (c *checker) paced() map[string]pace {
+	paces := map[string]pace{}
+	lanes := c.lanes()
+	for _, l := range allLanes() {
+		if l.spacing == 0 {
+			continue
+		}
+		p, known := paces[l.name]
+		if !known {
+			p = pace{Spacing: l.spacing.Milliseconds(), Least: math.MaxInt64, AtTarget: math.MaxInt64}
+		}
+		grants := c.grants(l)
+		for i := 1; i < len(grants); i++ {
+			gap := grants[i].Sub(grants[i-1])
+			p.Pairs, p.Least = p.Pairs+1, min(p.Least, gap.Milliseconds())
+			if gap < l.spacing {
+				c.violate("pace", "%s: grants at %s and %s", l.key, grants[i-1].Format(time.StampMilli), grants[i].Format(time.StampMilli))
+			}
+		}
+		calls := lanes[l.key]
+		for i := 1; i < len(calls); i++ {
+			p.AtTarget = min(p.AtTarget, calls[i].start.Sub(calls[i-1].start).Milliseconds())
+		}
+		paces[l.name] = p
+	}
+	return paces
+}
+
+// grants are the first grants of a lane's requests, in order.
+func (c *checker) grants(l lane) (list []time.Time) {
+	for _, r := range c.requests {
+		if at, err := time.Parse(time.RFC3339, r.started); err == nil && r.lane.key == l.key {
+			list = append(list, at)
+		}
+	}
+	slices.SortFunc(list, time.Time.Compare)
+	return list
+}
