@@ -83,7 +83,7 @@ func (p *process) connect() slot.Generation {
 
 func (p *process) now() slot.Generation {
 	p.t.Helper()
-	g, err := p.Current(p.ctx())
+	g, err := p.Current()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -92,11 +92,10 @@ func (p *process) now() slot.Generation {
 
 func (p *process) refresh() slot.Generation {
 	p.t.Helper()
-	g, err := p.Refresh(p.ctx())
-	if err != nil {
+	if err := p.Refresh(p.ctx()); err != nil {
 		p.t.Fatal(err)
 	}
-	return g
+	return p.now()
 }
 
 // check is Check once it is due.

@@ -19,11 +19,11 @@ import (
 func TestNothingIsKnownBeforeAConnection(t *testing.T) {
 	t.Parallel()
 	p := start(t, "127.0.0.1:1", yes)
-	if g, err := p.Current(t.Context()); !errors.Is(err, ErrUnknown) || !redisconn.IsUnreachable(err) {
+	if g, err := p.Current(); !errors.Is(err, ErrUnknown) || !redisconn.IsUnreachable(err) {
 		t.Errorf("%+v, %v; want ErrUnknown, which is a Redis out of reach", g, err)
 	}
-	if g, err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
-		t.Errorf("Refresh: %+v, %v; want a Redis out of reach", g, err)
+	if err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
+		t.Errorf("Refresh: %v; want a Redis out of reach", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestTheSameServerDemotedAndPromotedIsNoticedUnderLivingConnections(t *testi
 	ok(t, first.Do(t.Context(), "WAIT", 1, 0).Err())
 	promote(t, second)
 	follow(t, first, b)
-	if _, err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
+	if err := p.Refresh(p.ctx()); !redisconn.IsUnreachable(err) {
 		t.Errorf("while it is a replica: %v, want a Redis out of reach", err)
 	}
 	same(t, before, p.now())
@@ -146,7 +146,7 @@ func TestFlushedUnderLivingConnections(t *testing.T) {
 		p := start(t, rdb.Options().Addr, yes)
 		before := p.connect()
 		same(t, before, p.check())
-		ok(t, p.Verify(p.ctx()))
+		ok(t, p.Verify(p.ctx(), before.Number))
 
 		// Check notices, once it is due.
 		ok(t, rdb.FlushAll(t.Context()).Err(), p.Check(p.ctx()))
@@ -156,11 +156,18 @@ func TestFlushedUnderLivingConnections(t *testing.T) {
 
 		// Verify notices at once.
 		ok(t, rdb.FlushAll(t.Context()).Err())
-		if err := p.Verify(p.ctx()); !errors.Is(err, ErrLost) {
+		if err := p.Verify(p.ctx(), second.Number); !errors.Is(err, ErrLost) {
 			t.Errorf("Verify: %v, want ErrLost", err)
 		}
-		lost(t, second, p.now())
-		ok(t, p.Verify(p.ctx()))
+		third := p.now()
+		lost(t, second, third)
+		ok(t, p.Verify(p.ctx(), third.Number))
+
+		// Also when the process has noticed since the script ran.
+		if err := p.Verify(p.ctx(), second.Number); !errors.Is(err, ErrLost) {
+			t.Errorf("Verify of the generation before: %v, want ErrLost", err)
+		}
+		same(t, third, p.now())
 	})
 }
 
@@ -196,7 +203,7 @@ func TestRacingProcessesAgree(t *testing.T) {
 		for range 5 {
 			var all sync.WaitGroup
 			for _, p := range crowd {
-				all.Go(func() { _, _ = p.Refresh(p.ctx()) })
+				all.Go(func() { _ = p.Refresh(p.ctx()) })
 			}
 			all.Wait()
 			after := crowd[0].now()
@@ -217,7 +224,7 @@ func TestALostReplyOfTheChangeChangesOnce(t *testing.T) {
 		before := p.connect() // the script is loaded
 		ok(t, rdb.FlushAll(t.Context()).Err())
 		p.cut.Store("evalsha")
-		for _, err := p.Refresh(p.ctx()); err != nil; _, err = p.Refresh(p.ctx()) {
+		for err := p.Refresh(p.ctx()); err != nil; err = p.Refresh(p.ctx()) {
 			if !redisconn.IsUnreachable(err) {
 				t.Fatal(err)
 			}
