@@ -151,7 +151,7 @@ func (s steering) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen,
 	return seen, err
 }
 
-func (s steering) Purge(ctx context.Context, l slot.Lane) (int64, error) {
+func (s steering) Purge(ctx context.Context, l slot.Lane) (slot.Purging, error) {
 	purged, err := s.Steering.Purge(ctx, l)
 	if err == nil {
 		s.journal.Add(Event{Kind: Purged, Key: l.Key})

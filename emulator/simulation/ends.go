@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"time"
+
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -14,8 +16,8 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	o.world.note(l.Key, "%s finish t%s fence %s %s: %s %s; head t%s due %s here=%t at %s", in.name, short(req.Grant.Ticket),
 		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), ahead(res.Next.Due, res.Now), res.Next.Here, ahead(res.Next.At, res.Now))
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
-	t, lf := b.open[req.Grant.Ticket], o.lifeOf(r, req.Grant.Ticket)
-	if res.Verdict == slot.Lost && (lf.status != "" && lf.fence == req.Grant.Fence || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+	t := b.open[req.Grant.Ticket]
+	if res.Verdict == slot.Lost && (r.status != "" && r.fence == req.Grant.Fence || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
 		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
 	}
 	if res.Verdict != slot.OK {
@@ -27,14 +29,22 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 		}
 		return
 	}
-	if lf.status != "" && lf.fence != req.Grant.Fence {
+	if r.status != "" && r.fence != req.Grant.Fence {
 		o.violate(l.Key, "I5: %s is ended by two grants", label(r.id))
 	}
 	if t != nil {
 		b.event = max(res.Now, res.Next.At)
 	}
 	delete(b.open, req.Grant.Ticket)
-	o.end(r, lf, res.Outcome, req.Grant.Fence)
+	o.end(r, res.Outcome, req.Grant.Fence)
+}
+
+func (o *oracle) end(r *requestBook, status slot.Outcome, fence int64) {
+	if r.status == "" && !r.acked.IsZero() {
+		o.pending--
+	}
+	r.status, r.fence = status, fence
+	o.last = time.Now()
 }
 
 // looked sees a VOID, MISSING or SETTLE.
@@ -50,7 +60,7 @@ func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, 
 	if res.Verdict != slot.Voided || t == nil {
 		return
 	}
-	r := o.lifeOf(o.request(l.Key, id), ticket)
+	r := o.request(l.Key, id)
 	if op == "void" && !r.acked.IsZero() && r.ticket == ticket {
 		o.violate(l.Key, "I4: the place of %s is given up after its acknowledgement", label(id))
 	}

@@ -16,6 +16,9 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 	}
 	o.world.note(l.Key, "%s reserve %s: %s t%s", in.name, label(req.ID), res.Verdict, short(res.Ticket))
 	r, b := o.request(l.Key, req.ID), o.lane(l.Key)
+	if !req.Adopt && req.Submitted.Before(r.arrived) {
+		r.arrived = req.Submitted
+	}
 	if res.Ticket == 0 || res.Verdict == slot.Replayed {
 		return
 	}
@@ -24,10 +27,9 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 			o.violate(l.Key, "duplicate of t%s, which is not open", short(res.Ticket))
 		}
 		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now}
-		o.begins(b, r, req, res.Ticket)
-	}
-	if !req.Adopt && req.Submitted.Before(r.arrived) {
-		r.arrived = req.Submitted
+		if req.Redrive && r.status == slot.GiveUp {
+			o.redriven(r)
+		}
 	}
 	if t := b.open[res.Ticket]; res.Verdict != slot.Run && t.fence != 0 && t.expiry > res.Now && b.owners[t.fence] == req.Owner {
 		o.violate(l.Key, "I7: reserve of %s, sent again, does not tell its grant", label(req.ID))
@@ -88,7 +90,6 @@ func (o *oracle) grant(b *laneBook, l slot.Lane, id string, g slot.Grant, now in
 	if b.held {
 		o.violate(b.key, "pause: t%s is granted on a paused lane", short(g.Ticket))
 	}
-	o.targets(b, g)
 	o.exclusion(b, l, g, now)
 	o.sequence(b, id, g, now)
 	possible := max(t.ready, b.event, t.expiry, b.gate(l, o.world.Change != nil))
@@ -123,7 +124,7 @@ func (o *oracle) sequence(b *laneBook, id string, g slot.Grant, now int64) {
 			o.violate(b.key, "I2: t%s is granted before t%s, which waits", short(g.Ticket), short(ticket))
 		}
 	}
-	r := o.lifeOf(o.request(b.key, id), g.Ticket)
+	r := o.request(b.key, id)
 	if r.started {
 		return
 	}

@@ -24,10 +24,8 @@ type instance struct {
 	kind     string
 	name     string
 	dead     atomic.Bool
-	blind    atomic.Int64 // when a read of the paused targets failed last, in Unix nanoseconds
-	adopted  sync.Map     // ids of requests, kept for a defect
+	adopted  sync.Map // ids of requests, kept for a defect
 	hub      *slot.Hub
-	targets  *slot.PausedTargets // nil where nobody pauses any
 	ingest   *ingest.Handler
 	executor *executor.Executor
 
@@ -54,16 +52,12 @@ func (w *World) boot(kind string) *instance {
 	runner := &lane.Runner{Slots: slots, Targets: targets, Clock: in, Random: in}
 	tasks := lane.Tasks{Queue: client, Kicks: slots, Clock: in, Random: in}
 	store := lane.Records{Store: &records{in}, Slots: slots, Queue: client, Clock: in}
-	if w.Operator {
-		plainly := newClient(in)
-		in.targets, store.Dead = slot.NewPausedTargets(plainly, in.Now), slot.NewDeadLetters(plainly)
-	}
 	exchange := func(context.Context, string) error { return nil }
 	doc := w.document()
 	if kind == "ingest" {
 		in.ingest = ingest.New(ingest.Config{
 			Policy: doc, Slots: slots, Inspector: slots, Steering: slots, Records: store, Runner: runner, Tasks: tasks, Bodies: client,
-			PausedTargets: in.targets, Ends: in.hub, Exchange: exchange, Drain: &shutdown.Drain{}, Clock: in, Random: in,
+			Exchange: exchange, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 		})
 		return in
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
 )
 
 // oracle keeps books of what the scripts, ingest and the queue did, and compares with what was promised.
@@ -24,8 +26,6 @@ type oracle struct {
 	idle       time.Duration
 	idles      []time.Duration
 	pending    int             // acknowledged and not terminal
-	excepted   map[string]int  // what is no violation in one of the windows that are stated
-	lives      int             // begun beside the first of each request
 	refused    map[string]bool // clients without a key that were told that nothing was accepted
 	tasked     map[string]bool // clients whose request has had a task
 }
@@ -40,8 +40,7 @@ type laneBook struct {
 	open   map[int64]*ticketBook
 	owners map[int64]string // fence -> owner
 	runs   map[*runBook]bool
-	lives  map[int64]*life // by ticket, open or not
-	held   bool            // paused
+	held   bool // paused
 }
 
 // ticketBook is an unresolved ticket.
@@ -56,20 +55,29 @@ type ticketBook struct {
 // requestBook is one request.
 type requestBook struct {
 	id, lane, client string
-	*life                // the present one
-	runs, flushes    int // flushes: tasks that carry its record
+	keyed            bool      // its client may send it again
+	arrived          time.Time // first at ingest
+	acked            time.Time
+	started          bool
+	ticket           int64 // of the acknowledgement
+	status           slot.Outcome
+	fence            int64 // of the grant that ended it
+	body             string
+	answered         bool
+	runs, tasks      int
+	hadTask          bool
 }
 
 func newOracle(w *World) *oracle {
 	return &oracle{
-		world: w, lanes: map[string]*laneBook{}, requests: map[string]*requestBook{}, excepted: map[string]int{}, refused: map[string]bool{}, tasked: map[string]bool{},
+		world: w, lanes: map[string]*laneBook{}, requests: map[string]*requestBook{}, refused: map[string]bool{}, tasked: map[string]bool{},
 	}
 }
 
 func (o *oracle) lane(key string) *laneBook {
 	l := o.lanes[key]
 	if l == nil {
-		l = &laneBook{key: key, open: map[int64]*ticketBook{}, owners: map[int64]string{}, runs: map[*runBook]bool{}, lives: map[int64]*life{}}
+		l = &laneBook{key: key, open: map[int64]*ticketBook{}, owners: map[int64]string{}, runs: map[*runBook]bool{}}
 		o.lanes[key] = l
 	}
 	return l
@@ -78,7 +86,7 @@ func (o *oracle) lane(key string) *laneBook {
 func (o *oracle) request(lane, id string) *requestBook {
 	r := o.requests[id]
 	if r == nil {
-		r = &requestBook{id: id, lane: lane, life: &life{arrived: time.Now()}}
+		r = &requestBook{id: id, lane: lane, arrived: time.Now()}
 		o.requests[id] = r
 		o.order = append(o.order, r)
 	}
@@ -89,12 +97,6 @@ func (o *oracle) violate(lane, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	o.violations = append(o.violations, lane+": "+text)
 	o.world.note(lane, "VIOLATION %s", text)
-}
-
-// except counts what would be a violation, were it not in a window that is stated.
-func (o *oracle) except(window, lane, format string, args ...any) {
-	o.excepted[window]++
-	o.world.note(lane, "EXCEPTION "+window+": "+format, args...)
 }
 
 func (o *oracle) broken() bool {

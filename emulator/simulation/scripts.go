@@ -20,35 +20,10 @@ const (
 // slots are the scripts as an instance reaches them: over a network that loses, delays and repeats.
 type slots struct{ in *instance }
 
-// caller is who sent the command that Redis carries out, when, and which targets it takes for paused.
-type caller struct {
-	in      *instance
-	sent    time.Time
-	blocked []string
-}
-
-// perform carries out one command.
-func perform[T any](w *World, by caller, exec func() (T, error)) (T, error) {
-	w.performing.Lock()
-	defer w.performing.Unlock()
-	w.by = by
-	return exec()
-}
-
-// script is one call of a lane's script: the paused targets go with it.
+// script is one call: exec runs the script and lets the oracle see the answer.
 func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the receiver that a generic function cannot have
 	op, about string, exec func() (T, error)) (answer T, err error) {
-	by := caller{in: s.in, sent: time.Now()}
-	if s.in.targets != nil {
-		by.blocked = s.in.targets.List(ctx)
-	}
-	return command(ctx, by, op, about, exec)
-}
-
-// command is one call: exec runs it and lets the oracle see the answer.
-func command[T any](ctx context.Context, by caller, op, about string, run func() (T, error)) (answer T, err error) {
-	w, in := by.in.world, by.in
-	exec := func() (T, error) { return perform(w, by, run) }
+	w, in := s.in.world, s.in
 	about = op + " " + about
 	w.count(op)
 	w.count(RedisCommands)

@@ -22,7 +22,6 @@ type World struct {
 	defects map[Defect]bool
 	start   time.Time
 	redis   *twin.Store
-	plain   *plain
 	records *record.Memory
 	oracle  *oracle
 	queue   *queue
@@ -31,16 +30,12 @@ type World struct {
 
 	steps atomic.Int64 // calls over a network, each a point of fault
 
-	performing sync.Mutex // held by the one command that Redis carries out
-	by         caller
-
 	mu        sync.Mutex // guards all below; steps of the world are short and never wait under it
 	ingests   []*instance
 	executors []*instance
 	old       []*instance
 	made      int
 	stalled   time.Time
-	away      time.Time // until then the record store is not to be reached
 	clients   sync.WaitGroup
 	interval  time.Duration
 	struck    []strike
@@ -87,11 +82,10 @@ func newWorld(s Scenario) *World {
 	w.oracle = newOracle(w)
 	w.wakes = newBroker(w)
 	w.queue = newQueue(w)
-	w.records, w.plain = record.NewMemory(time.Now), newPlain()
-	w.plain.gone = w.oracle.letterGone
+	w.records = record.NewMemory(time.Now)
 	w.redis = twin.New(twin.Options{
 		Now: func() int64 { return time.Now().UnixMilli() }, Guess: w.guess, Learned: w.learned, Publish: w.wakes.publish,
-		Without: s.Without, Paused: func() []string { return w.by.blocked },
+		Without: s.Without,
 	})
 	for range s.Ingests {
 		w.ingests = append(w.ingests, w.boot("ingest"))
@@ -144,7 +138,6 @@ func (w *World) run() {
 		go w.sweep()
 	}
 	gone := make(chan struct{})
-	go w.outages()
 	if w.Operator {
 		go w.operateAtRandom(gone)
 	}
@@ -159,7 +152,6 @@ func (w *World) run() {
 			w.oracle.wedged()
 		}
 	}
-	w.oracle.audit()
 	w.stop()
 	time.Sleep(unwind)
 	w.wakes.close()

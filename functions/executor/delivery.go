@@ -48,13 +48,19 @@ func (d *delivery) request(ctx context.Context) int {
 			d.goOn(ctx, d.view(v.Seen))
 			return durable()
 		case slot.UnknownTicket:
-			return d.adopt(ctx)
+			if status, again := d.adopt(ctx); !again {
+				return status
+			}
+			continue
 		case slot.Run:
 			return d.runOwn(ctx, v, sent)
 		case slot.Snoozed:
 			d.Observe(Snoozed)
 			logging.FromContext(ctx).InfoContext(ctx, "request snoozed", logging.Ticket, d.env.Ticket, logging.Request, d.env.ID,
 				logging.Verdict, string(v.Verdict), "reason", v.Reason, "snoozes", v.K, "for_ms", v.At-v.Now)
+			if v.Reason == string(slot.StandsParked) && v.Next.Ticket == d.env.Ticket {
+				d.park(ctx, d.env.Ticket)
+			}
 			return d.succeed(ctx, d.view(v.Seen), v.K, v.At)
 		}
 		view := d.view(v.Seen)
@@ -104,6 +110,9 @@ func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) i
 		return http.StatusConflict
 	}
 	durable := d.persistent(ctx, d.env, ended)
+	if ended.Outcome == slot.Parked {
+		d.park(ctx, v.Grant.Ticket)
+	}
 	if ended.Outcome == slot.Retry || ended.Outcome == slot.Parked {
 		status := d.succeed(ctx, d.view(ended.Seen), ended.K, ended.Due)
 		durable = func() int { return status }
@@ -138,39 +147,54 @@ func (d *delivery) succeed(ctx context.Context, v lane.View, k int, at int64) in
 }
 
 // adopt takes a request that this life of the lane does not know: its place was given up, or Redis was lost. It is not
-// answered 200 before a task of its new ticket is durable.
-func (d *delivery) adopt(ctx context.Context) int {
+// answered 200 before a task of its new ticket is durable; where it keeps incarnation and ticket its task is this one, and again
+// says to start it.
+func (d *delivery) adopt(ctx context.Context) (status int, again bool) {
 	// A record of a lower ticket is that of an earlier life of the request: one that was redriven, or an id that was used again.
 	if record, found, err := d.Records.Lookup(ctx, d.env.Key, d.env.ID); err != nil {
 		logging.FromContext(ctx).WarnContext(ctx, "durable record not readable", "error", err)
-		return http.StatusConflict
+		return http.StatusConflict, false
 	} else if found && record.Ticket >= d.env.Ticket {
-		return http.StatusOK
+		return http.StatusOK, false
 	}
 	r, err := d.Slots.Reserve(ctx, d.lane.Slot, slot.ReserveRequest{
 		ID: d.env.ID, Fingerprint: d.env.Fingerprint, Owner: d.owner, Adopt: true, Submitted: d.env.Submitted, Target: d.env.Target,
-		Deadline: d.env.Deadline,
+		Deadline: d.env.Deadline, Ticket: d.env.Ticket, K: d.env.K,
 	})
 	if err != nil {
-		return d.unreachable(ctx, "reserve", err)
+		return d.unreachable(ctx, "reserve", err), false
 	}
-	switch r.Verdict {
-	case slot.Replayed:
-		return d.persist(ctx, d.env, r.Record)
-	case slot.Mismatch:
+	log := logging.FromContext(ctx).With(logging.Ticket, d.env.Ticket, logging.Request, d.env.ID)
+	switch {
+	case r.Verdict == slot.Replayed:
+		return d.persist(ctx, d.env, r.Record), false
+	case r.Verdict == slot.Mismatch:
 		// Cancelled, and its key used for another request since.
-		return http.StatusOK
+		return http.StatusOK, false
+	case r.Verdict == slot.Purged:
+		log.InfoContext(ctx, "request found purged")
+		return http.StatusOK, false
+	case r.Ticket == d.env.Ticket && r.Incarnation == d.env.Incarnation:
+		log.InfoContext(ctx, "request adopted in its place")
+		return 0, true
 	}
-	logging.FromContext(ctx).InfoContext(ctx, "request adopted under a new ticket", "new_ticket", r.Ticket)
+	log.InfoContext(ctx, "request adopted", "new_ticket", r.Ticket, "new_incarnation", r.Incarnation)
 	d.env.Incarnation, d.env.Ticket = r.Incarnation, r.Ticket
-	return d.succeed(ctx, d.view(r.Seen), 0, r.Due)
+	return d.succeed(ctx, d.view(r.Seen), 0, r.Due), false
+}
+
+// park keeps outside Redis that the lane stands on a ticket. Where it fails the task of that ticket does it, when it comes.
+func (d *delivery) park(ctx context.Context, ticket int64) {
+	if err := d.Tasks.Marks.Park(context.WithoutCancel(ctx), d.env.Key, ticket); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "parked ticket not kept outside redis", logging.Ticket, ticket, "error", err)
+	}
 }
 
 // unreachable answers for scripts that failed: 503 when Redis is out of reach, since nothing can run; else the redelivery may
 // do better.
 func (d *delivery) unreachable(ctx context.Context, op string, err error) int {
 	logging.FromContext(ctx).ErrorContext(ctx, "lane scripts failed", "operation", op, "error", err)
-	if errors.Is(err, slot.ErrGeneration) || errors.Is(err, slot.ErrFormat) || errors.Is(err, slot.ErrReply) {
+	if errors.Is(err, slot.ErrGeneration) || errors.Is(err, slot.ErrLost) || errors.Is(err, slot.ErrFormat) || errors.Is(err, slot.ErrReply) {
 		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable

@@ -98,6 +98,9 @@ func (d *delivery) driveHead(ctx context.Context, v lane.View) (lane.View, step)
 		return v, stop
 	}
 	d.persistent(ctx, env, ended)
+	if ended.Verdict == slot.OK && ended.Outcome == slot.Parked {
+		d.park(ctx, h.Ticket)
+	}
 	return d.view(ended.Seen), ran
 }
 

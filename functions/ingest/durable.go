@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
 )
@@ -74,20 +73,16 @@ func keyReused() error {
 		"The Idempotency-Key was sent before with another target, content type or body. Use a new key for a new request.")
 }
 
-// endedBefore finds out whether a request that is new to Redis has ended before: Redis may have lost it, as long as the lane's
-// state, or Redis itself, is younger than a record can be old. Its place is then given up.
+// endedBefore finds out whether a request that is new to Redis has ended before: Redis was lost less than a retention ago. Its
+// place is then given up.
 func (s *submitting) endedBefore(ctx context.Context, r slot.Reservation) (ended bool, answer error) {
-	if s.letter != nil || r.Confirmed || !r.Young && r.Now-r.Incarnation > s.lane.Slot.Retention.Milliseconds() {
+	if s.letter != nil || r.Confirmed || !r.Young {
 		return false, nil
 	}
 	rec, ended, err := s.endedLongAgo(ctx)
 	switch {
-	case err != nil && r.Young:
-		return true, unavailable(errors.Join(err, s.giveUp(ctx, r)))
 	case err != nil:
-		// The lane is new, as most are that were never seen before: that would be the wrong reason to refuse work.
-		logging.FromContext(ctx).WarnContext(ctx, "new lane: durable record not readable, taken for none", logging.Error, err.Error())
-		return false, nil
+		return true, unavailable(errors.Join(err, s.giveUp(ctx, r)))
 	case !ended:
 		return false, nil
 	}

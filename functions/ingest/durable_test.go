@@ -98,7 +98,7 @@ func TestRedisHasLostWhatEnded(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
 		b := setupOn(t, rdb)
 		first := b.submit("lane-a", once("k"))
-		rdb.FlushAll(t.Context())
+		b.lose()
 		again := b.submit("lane-a", once("k"))
 		wantStatus(t, again, 200, "done")
 		if again.Body.String() != first.Body.String() || again.Header().Get("Seriatim-Ticket") != first.Header().Get("Seriatim-Ticket") {
@@ -116,14 +116,18 @@ func TestRedisHasLostWhatEnded(t *testing.T) {
 	})
 }
 
-func TestANewLaneRunsWithoutTheStore(t *testing.T) {
+func TestALostLaneRunsNothingWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.submit("lane-a", once("k"))
+	b.lose()
 	b.records.err = errStore
-	wantStatus(t, b.submit("lane-a", once("k")), 200, "done")
-	if !strings.Contains(b.log.String(), "durable record not readable") {
-		t.Error("nothing in the log")
+	wantProblem(t, b.submit("lane-a", once("k")), 503, problem.Unavailable)
+	if s, _ := b.inspect("lane-a", ""); s.Depth != 0 || len(b.target.calls()) != 1 {
+		t.Errorf("depth %d, %d runs; want an empty lane, and one from before", s.Depth, len(b.target.calls()))
 	}
+	b.records.err = nil
+	wantStatus(t, b.submit("lane-a", once("k")), 200, "done")
 }
 
 func TestACancelledKeyIsFreeForTheStoreToo(t *testing.T) {

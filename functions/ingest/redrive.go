@@ -69,7 +69,7 @@ func (c *call) unpark(id string) (slot.Seen, error) {
 		return slot.Seen{}, problem.New(problem.Conflict, unsettled(got.Verdict, slot.Redrive))
 	}
 	c.log("request redriven in place", logging.Request, id)
-	return got.Seen, c.goOn(got.Seen)
+	return got.Seen, errors.Join(c.goOn(got.Seen), c.unmark(got.Ticket))
 }
 
 // redriveAll runs all dead letters of the lane again, in ticket order: the parked head first, in its place.

@@ -68,7 +68,7 @@ func (c *call) settle(as slot.Resolution, message string) error {
 		c.about(c.id, f.Ticket, f.status)
 		return problem.New(problem.Conflict, unsettled(got.Verdict, as))
 	}
-	if err := c.goOn(got.Seen); err != nil {
+	if err := errors.Join(c.goOn(got.Seen), c.unmark(got.Ticket)); err != nil {
 		return err
 	}
 	c.log(message, logging.Request, c.id, logging.Verdict, string(as))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatim/seriatim/shared/lane"
+	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -28,6 +29,9 @@ func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time
 	case ended.Verdict != slot.OK:
 		return s.lost()
 	case ended.Outcome == slot.Retry || ended.Outcome == slot.Parked:
+		if ended.Outcome == slot.Parked {
+			s.parked(ctx, r.Ticket)
+		}
 		// It keeps its place: no lower ticket waits, but one that has failed as well. A duplicate that reached the queue
 		// before may have snoozed: k is the lane's own.
 		return s.makeDurable(ctx, place{
@@ -43,6 +47,13 @@ func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time
 		return s.replay(held) // others have been told how it ended before
 	}
 	return s.finished(held, ended.Result)
+}
+
+// parked keeps outside Redis that the lane stands on a ticket. Where it fails the task of that ticket does it, when it comes.
+func (s *submitting) parked(ctx context.Context, ticket int64) {
+	if err := s.Tasks.Marks.Park(ctx, s.lane.Slot.Key, ticket); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "parked ticket not kept outside redis", logging.Ticket, ticket, logging.Error, err.Error())
+	}
 }
 
 // lost finds out what became of a request whose lease was: reserve, asked again by the same owner, replays its end, or answers

@@ -54,22 +54,23 @@ lanes:
 
 // bundle is one instance of ingest on a Redis, with everything around it under the test's control.
 type bundle struct {
-	t       *testing.T
-	rdb     *redis.Client
-	store   *slot.Store
-	paused  *slot.PausedTargets
-	hub     *slot.Hub
-	slots   *slots
-	queue   *queue
-	target  *worker
-	clock   *skewed
-	random  clock.Random
-	records *records
-	drain   *shutdown.Drain
-	log     *lines
-	config  ingest.Config
-	handler http.Handler
-	doc     *policy.Document
+	t          *testing.T
+	rdb        *redis.Client
+	store      *slot.Store
+	generation *generation
+	paused     *slot.PausedTargets
+	hub        *slot.Hub
+	slots      *slots
+	queue      *queue
+	target     *worker
+	clock      *skewed
+	random     clock.Random
+	records    *records
+	drain      *shutdown.Drain
+	log        *lines
+	config     ingest.Config
+	handler    http.Handler
+	doc        *policy.Document
 }
 
 func setup(t *testing.T) *bundle {
@@ -82,9 +83,10 @@ func setup(t *testing.T) *bundle {
 func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 	t.Helper()
 	b := &bundle{
-		t: t, rdb: rdb, store: slot.New(rdb, slot.First, nil), queue: &queue{}, target: &worker{}, clock: &skewed{},
+		t: t, rdb: rdb, generation: &generation{Generation: slot.Generation(slot.First)}, queue: &queue{}, target: &worker{}, clock: &skewed{},
 		random: clock.System{}, records: &records{Memory: record.NewMemory(time.Now)}, drain: &shutdown.Drain{}, log: &lines{},
 	}
+	b.store = slot.New(rdb, b.generation, nil)
 	server := httptest.NewServer(b.target)
 	t.Cleanup(server.Close)
 	doc, err := policy.Parse(fmt.Appendf(nil, configuration, server.URL), func(string) (string, bool) { return "", false })
@@ -119,6 +121,32 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 	}
 	b.serve(b.config)
 	return b
+}
+
+// generation is what the instance knows of Redis.
+type generation struct {
+	sync.Mutex
+	slot.Generation
+}
+
+func (g *generation) Current() (slot.Generation, error) {
+	g.Lock()
+	defer g.Unlock()
+	return g.Generation, nil
+}
+func (g *generation) Refresh(context.Context) error       { return nil }
+func (g *generation) Verify(context.Context, int64) error { return nil }
+
+// lose empties Redis, which the instance notices. There is no quarantine.
+func (b *bundle) lose() {
+	b.t.Helper()
+	if err := b.rdb.FlushAll(b.t.Context()).Err(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.generation.Lock()
+	defer b.generation.Unlock()
+	b.generation.Number++
+	b.generation.RestoreUntil = time.Now().Add(32 * 24 * time.Hour).UnixMilli()
 }
 
 // serve makes the instance one of config. Whatever it answers is checked against the API description.

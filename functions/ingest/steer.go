@@ -2,11 +2,13 @@ package ingest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // Steering are the scripts by which an operator steers a lane. All take constant work.
@@ -14,13 +16,16 @@ type Steering interface {
 	Resolve(ctx context.Context, l slot.Lane, requestID string, as slot.Resolution, owner string) (slot.Cancelling, error)
 	Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error)
 	Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error)
-	Purge(ctx context.Context, l slot.Lane) (purged int64, err error)
+	Purge(ctx context.Context, l slot.Lane) (slot.Purging, error)
 }
 
 // pause holds the lane and answers its state.
 func (c *call) pause() error {
 	if _, err := c.Steering.Pause(c.r.Context(), c.lane.Slot, true); err != nil {
 		return unavailable(err)
+	}
+	if err := c.Tasks.Marks.Pause(c.r.Context(), c.lane.Slot.Key, true); err != nil {
+		return unkept(err)
 	}
 	c.log("lane paused")
 	return c.laneState()
@@ -31,6 +36,9 @@ func (c *call) resume() error {
 	seen, err := c.Steering.Pause(c.r.Context(), c.lane.Slot, false)
 	if err != nil {
 		return unavailable(err)
+	}
+	if err := c.Tasks.Marks.Pause(c.r.Context(), c.lane.Slot.Key, false); err != nil {
+		return unkept(err)
 	}
 	if err := c.goOn(seen); err != nil {
 		return err
@@ -45,7 +53,12 @@ func (c *call) purge() error {
 	if err != nil {
 		return unavailable(err)
 	}
-	c.log("lane purged", "purged", purged)
+	if purged.Below > 0 {
+		if err := c.Tasks.Marks.Purge(c.r.Context(), c.lane.Slot.Key, purged.Below); err != nil {
+			return unkept(err)
+		}
+	}
+	c.log("lane purged", "purged", purged.Requests)
 	return c.laneState()
 }
 
@@ -76,11 +89,29 @@ func (c *call) cancel() error {
 		c.about(c.id, f.Ticket, f.status)
 		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
 	}
-	if err := c.goOn(got.Seen); err != nil {
+	err = c.goOn(got.Seen)
+	if f.Parked {
+		err = errors.Join(err, c.unmark(got.Ticket))
+	}
+	if err != nil {
 		return err
 	}
 	c.log("request cancelled", logging.Request, c.id)
+	c.persistSettled(c.r.Context(), taskqueue.Envelope{Key: c.lane.Slot.Key, ID: c.id, Incarnation: got.Incarnation, Ticket: got.Ticket, Submitted: f.Submitted})
 	return c.request()
+}
+
+// unkept answers for what Redis was told, but not what outlives it.
+func unkept(err error) error {
+	return problem.New(problem.Unavailable, "Done, but a loss of Redis could undo it: Firestore is out of reach. Send the call again.").WithCause(err)
+}
+
+// unmark keeps outside Redis that the lane stands on a ticket no longer.
+func (c *call) unmark(ticket int64) error {
+	if err := c.Tasks.Marks.Unpark(c.r.Context(), c.lane.Slot.Key, ticket); err != nil {
+		return unkept(err)
+	}
+	return nil
 }
 
 // goOn leaves a kick where the head may start and nobody will be there for it in time. Here it is the only one who would, so

@@ -22,8 +22,10 @@ type Kicks interface {
 
 // Tasks creates the tasks of lanes. It is safe for concurrent use.
 type Tasks struct {
-	Queue  Queue
-	Kicks  Kicks
+	Queue Queue
+	Kicks Kicks
+	// Marks are told how late tasks come. Nil: nobody is.
+	Marks  *Marks
 	Clock  clock.Clock
 	Random clock.Random
 }
@@ -35,6 +37,9 @@ func (t Tasks) Create(ctx context.Context, l Lane, e taskqueue.Envelope, v View,
 	_, err := t.Queue.Create(ctx, taskqueue.Task{
 		ID: taskqueue.RequestTaskID(e.Key, e.Incarnation, e.Ticket, e.ID, e.K), At: v.Local(at), DispatchDeadline: l.DispatchDeadline(), Envelope: e,
 	})
+	if err == nil {
+		t.Marks.await(ctx, l, v, at)
+	}
 	return err
 }
 
@@ -61,13 +66,17 @@ type Bodies interface {
 }
 
 // Fetch gets the head's body from its task. It asks under the head's latest snooze count, the one before (a snooze may have been
-// recorded whose task is not there yet), and the latest again (it may have come meanwhile). Errors are those of
+// recorded whose task is not there yet), and the latest again (it may have come meanwhile); after a loss of Redis also the next:
+// a snooze may have been forgotten whose task is there. Errors are those of
 // [taskqueue.Client.Get]; ErrNotFound then means all of them.
 func Fetch(ctx context.Context, queue Bodies, key string, s slot.Seen) (env taskqueue.Envelope, err error) {
 	h := s.Next
 	counts := []int{h.K, h.K - 1, h.K}
 	if h.K == 0 {
 		counts = counts[:1]
+	}
+	if s.Lost > 0 {
+		counts = append(counts, h.K+1)
 	}
 	for _, k := range counts {
 		env, err = queue.Get(ctx, taskqueue.RequestTaskID(key, s.Incarnation, h.Ticket, h.Request, k))

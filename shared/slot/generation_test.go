@@ -18,14 +18,19 @@ type records struct {
 	reads         int
 }
 
-func (r *records) Current(context.Context) (slot.Generation, error) {
-	return slot.Generation{Number: r.known}, nil
-}
+func (r *records) Current() (slot.Generation, error) { return slot.Generation{Number: r.known}, nil }
 
-func (r *records) Refresh(context.Context) (slot.Generation, error) {
+func (r *records) Refresh(context.Context) error {
 	r.reads++
 	r.known = r.stored
-	return slot.Generation{Number: r.known}, r.err
+	return r.err
+}
+
+func (r *records) Verify(_ context.Context, number int64) error {
+	if number != r.stored {
+		return slot.ErrLost
+	}
+	return nil
 }
 
 func TestGenerationOfTheCaller(t *testing.T) {
@@ -68,25 +73,48 @@ func TestGenerationOfTheCaller(t *testing.T) {
 	})
 }
 
-func TestYoungGenerationIsTold(t *testing.T) {
+func TestRequestsThatMayHaveEndedBeforeTheLoss(t *testing.T) {
 	t.Parallel()
 	both(t, map[string]func(*testing.T, *bundle){
-		"with a new ticket, a grant and a duplicate": func(t *testing.T, b *bundle) {
-			for _, young := range []bool{true, false} {
-				b.store = slot.New(b.clock, slot.Fixed{Number: 1, Young: young}, nil)
-				b.lane.Key += "'"
-				run, queued := ingest("a"), ingest("b")
-				run.Immediate = true
-				rival := queued
-				rival.Owner = "rival"
-				for _, req := range []slot.ReserveRequest{run, queued, rival} {
+		"are told with a new ticket, a grant and a duplicate, for a retention": func(t *testing.T, b *bundle) {
+			b.lose(t, 2, slot.Marks{})
+			run, queued := ingest("a"), ingest("b")
+			run.Immediate = true
+			rival := queued
+			rival.Owner = "rival"
+			told := func(young bool, requests ...slot.ReserveRequest) {
+				t.Helper()
+				for _, req := range requests {
 					if res := b.reserve(t, req); res.Young != young {
 						t.Errorf("%s: young %t, want %t", res.Verdict, res.Young, young)
 					}
 				}
 			}
+			told(true, run, queued, rival)
+			b.clock.Advance(b.lane.Retention)
+			told(false, rival, ingest("c"))
+		},
+		"are not told of a lane that began before": func(t *testing.T, b *bundle) {
+			b.store = slot.New(b.clock, slot.Fixed{Number: 1, RestoreUntil: after(b.clock.Now(), 32*24*time.Hour)}, nil)
+			b.reserve(t, ingest("a"))
+			b.lose(t, 1, slot.Marks{})
+			if res := b.reserve(t, ingest("b")); !res.Young {
+				t.Error("a lane that began after the loss: not young")
+			}
+			b.store = slot.New(b.clock, slot.First, nil)
+			b.lane.Key += "'"
+			if res := b.reserve(t, ingest("a")); res.Young {
+				t.Error("a lane of a Redis that was never lost: young")
+			}
 		},
 	})
+}
+
+// lose makes the bundle a caller of another generation, which restores lanes with marks.
+func (b *bundle) lose(t *testing.T, number int64, marks slot.Marks) {
+	t.Helper()
+	b.store = slot.New(b.clock, slot.Fixed{Number: number, RestoreUntil: after(b.clock.Now(), 32*24*time.Hour)}, nil)
+	b.store.Restore = func(context.Context, string) (slot.Marks, error) { return marks, nil }
 }
 
 func TestRepairOfAnOlderLane(t *testing.T) {

@@ -16,11 +16,11 @@ local h, e = headEntry()
 local waiting = absent and 0 or rank(s.nxt)
 local out = reply('LANE', 'absent', absent and '1' or '0', 'depth', int(absent and 0 or depth()), 'waiting', int(waiting),
   'u', int(s.u), 'nxt', int(s.nxt), 'paused', int(s.paused), 'gate', int(gate()),
-  'quarantine', int(quarantine), 'hold', int(s.hold), 'fails', int(s.fails), 'resolved', int(s.resolved),
+  'quarantine', int(math.max(quarantine, h and h >= s.inc and s.reach or 0)), 'hold', int(s.hold), 'fails', int(s.fails), 'resolved', int(s.resolved),
   'kickset', int(s.kickset), 'kickat', int(s.kickat), 'miss', int(s.miss), 'runningcount', int(running()),
-  'last', int(waiting > 0 and slot(waiting - 1) or 0), 'running', table.concat(list, ' '))
+  'last', int(waiting > 0 and slot(waiting - 1, s.nxt) or 0), 'running', table.concat(list, ' '))
 if h and e then
-  append(out, { 'headnb', int(e.nb), 'headatt', int(e.att), 'headrun', int(runAt(e)), 'stands', stands(h, e) or '',
+  append(out, { 'headnb', int(e.nb), 'headatt', int(e.att), 'headrun', int(runAt(h, e)), 'stands', stands(h, e) or '',
     'headtarget', e.target })
 end
 append(out, nextHead())
@@ -35,7 +35,7 @@ if r ~= '' then
   local own = not absent and t > 0 and open(t)
   if own and own.r == r then
     local before = rank(t)
-    append(out, { 'open', '1', 'live', live(t) and '1' or '0', 'rank', int(before), 'slot', int(slot(before)),
+    append(out, { 'open', '1', 'live', live(t) and '1' or '0', 'rank', int(before), 'slot', int(slot(before, t)),
       'attempts', int(own.att), 'parked', int(own.parked), 'unknown', unknown(t, own) and '1' or '0' })
   elseif not absent and t > 0 and t < s.mark and not voided(t) then
     -- Purged: the mark says it, the record does not know yet.

@@ -27,6 +27,9 @@ func (k Keys) Voided() string { return k.prefix + "v" }
 // Listed is the sorted set of the requests that have ended and whose record is in Redis alone: member "ticket id status end", score = ticket.
 func (k Keys) Listed() string { return k.prefix + "f" }
 
+// Adopted is the sorted set of tickets of an earlier life of the lane, or of a gap, that have not started since; score = ticket.
+func (k Keys) Adopted() string { return k.prefix + "o" }
+
 // Record is the hash with the record of one request.
 func (k Keys) Record(requestID string) string { return k.prefix + "i:" + requestID }
 
@@ -50,10 +53,10 @@ func (k Keys) record(requestID string) []string {
 	return []string{k.Record(requestID), k.Response(requestID)}
 }
 
-// all are the keys of a script: of the lane, the records it is about, and the list of ended ones.
+// all are the keys of a script: of the lane, the records it is about, and more of the lane.
 func (k Keys) all(records []string) []string {
 	lane := append([]string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}, records...)
-	return append(lane, k.Listed())
+	return append(lane, k.Adopted(), k.Listed())
 }
 
 // intervalKey holds the interval that the lanes of a policy have shown lately, in microseconds.

@@ -81,6 +81,10 @@ type Seen struct {
 	Incarnation int64
 	// Interval is the start-to-start time that the lane has learned, 0 for none.
 	Interval time.Duration
+	// Horizon is the Redis instant in milliseconds until which, as is known outside Redis, tasks of the lane may come; 0: none.
+	Horizon int64
+	// Lost is the Redis instant in milliseconds at which it was found that Redis had lost the lane, or the last of it; 0: never.
+	Lost int64
 	// Next is the head after the call.
 	Next Head
 }

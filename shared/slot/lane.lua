@@ -7,15 +7,23 @@
 -- KEYS[5] :v  zset    voided tickets, score = ticket
 -- KEYS[6] :i:<id> hash the record of the request that the call is about (scripts that take one)
 -- KEYS[7] :b:<id> text the response of that request, once it has one (scripts that write or read it)
+-- KEYS[#KEYS-1] :o zset adopted tickets that have not started: numbers of an earlier life, or of a gap; score = ticket
 -- KEYS[#KEYS] :f zset   requests that have ended and whose record is in Redis alone: 'ticket id status end', score = ticket
 --
--- ARGV[1]  generation that the caller expects   ARGV[2]  end of the quarantine, ms (0: none)   ARGV[3]  1: generation is young
--- ARGV[4]  concurrency   ARGV[5] burst   ARGV[6] spacing ms   ARGV[7] lease ms   ARGV[8] confirm deadline D, ms
--- ARGV[9]  interval guess ms (the policy's, for a lane that has learned none)   ARGV[10] inline wait W ms
--- ARGV[11] retention ms   ARGV[12] wake-up channel   ARGV[13] 1: a lost lease leaves its request unknown (ambiguous: hold)
--- ARGV[14] paused targets, '|name|name|'   ARGV[15] channel of ended requests   ARGV[16..] the script's own
+-- ARGV[1]  'number|quarantine|restore': the generation that the caller knows, the end of its quarantine in ms (0: none), and until
+--          when (ms, 0: never) a lane that is absent or older may have been lost
+-- ARGV[2]  what must outlive Redis of the lane, 'paused|purged|reach|ticket,ticket,': whether it is paused, below which ticket all
+--          was purged, until when its tasks may still come, on which tickets it was parked; '' where the caller has not asked, '-' of
+--          a script that only reads
+-- ARGV[3]  concurrency   ARGV[4] burst   ARGV[5] spacing ms   ARGV[6] lease ms   ARGV[7] confirm deadline D, ms
+-- ARGV[8]  interval guess ms (the policy's, for a lane that has learned none)   ARGV[9] inline wait W ms
+-- ARGV[10] retention ms   ARGV[11] wake-up channel   ARGV[12] 1: a lost lease leaves its request unknown (ambiguous: hold)
+-- ARGV[13] paused targets, '|name|name|'   ARGV[14] channel of ended requests   ARGV[15..] the script's own
 --
--- Reply: {verdict, name, value, name, value, ...}, all strings. Instants are Redis milliseconds, made monotone per lane.
+-- Reply: {verdict, name, value, name, value, ...}, all strings; RESTORE where ARGV[2] is wanted, and nothing has changed.
+-- A reply with a 'new' that is not '' tells the generation in which the lane has just begun a life: the caller makes sure that it
+-- is still that of Redis.
+-- Instants are Redis milliseconds, made monotone per lane.
 -- Invariant: no write before the generation and the format have been checked; every key written has an expiry.
 
 local FORMAT = 1
@@ -27,17 +35,22 @@ local LONGEST = 3600000 -- no function instance works on a request longer than t
 local LISTED = 100000 -- how many ended requests a lane lists
 local VOIDED = 10000 -- how many voided tickets a lane remembers; whose record is gone too was never acknowledged
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
-local ARGS = 15
+local FRESH = 10000 -- longer than a call takes with all that is sent again, and than an instance looks away from Redis
+local ARGS = 14
+local LAST = 2 -- keys that stand last, whatever the script
+local READS = '-' -- marks of a script that only reads: it repairs for its answer alone
 
-local S, Q, L, D, V, REC, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[#KEYS]
-local generation, quarantine = tonumber(ARGV[1]), tonumber(ARGV[2])
-local n, burst, spacing, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local confirmWithin, guess, inline = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local retention, channel, holds, blocked, endings = tonumber(ARGV[11]), ARGV[12], ARGV[13] == '1', ARGV[14], ARGV[15]
+local S, Q, L, D, V, REC, O, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[#KEYS - 1], KEYS[#KEYS]
+local generation, quarantine, restore = string.match(ARGV[1], '^(%d+)|(%d+)|(%d+)$')
+generation, quarantine, restore = tonumber(generation), tonumber(quarantine), tonumber(restore)
+local marks = ARGV[2]
+local n, burst, spacing, lease = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local confirmWithin, guess, inline = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local retention, channel, holds, blocked, endings = tonumber(ARGV[10]), ARGV[11], ARGV[12] == '1', ARGV[13], ARGV[14]
 
 local NUMBERS = { 'format', 'gen', 'inc', 'nxt', 'u', 'mark', 'tat', 'fence', 'last', 'since', 'isi', 'prior', 'prev', 'granted',
   'hold', 'fails', 'paused', 'kickseq', 'kickat', 'kickset', 'claim', 'claimend', 'miss', 'missk',
-  'missat', 'end', 'resolved' }
+  'missat', 'end', 'resolved', 'lost', 'reach', 'horizon' }
 local ENTRY = { 'r', 'k', 'due', 'p', 'here', 'owner', 'fence', 'nb', 'started', 'lastfin', 'first', 'att', 'spared', 'parked',
   'deadline', 'slip', 'target' }
 local TEXT = { r = true, owner = true, target = true }
@@ -49,7 +62,7 @@ local function narg(i) return tonumber(ARGV[ARGS + i]) end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local s, dirty, grown, entries = { gaps = '', kickby = '', claimby = '' }, {}, {}, {}
+local s, dirty, grown, entries = { gaps = '', kickby = '', claimby = '', parked = '' }, {}, {}, {}
 for _, f in ipairs(NUMBERS) do s[f] = 0 end
 do -- all at once: in a small hash Redis looks for every single field from the start
   local stored = redis.call('HGETALL', S)
@@ -84,14 +97,14 @@ local function save()
   end
   if #fields > 0 then redis.call('HSET', S, unpack(fields)) end
   if dirty['end'] then
-    for i = 1, 5 do redis.call('PEXPIREAT', KEYS[i], int(s['end'])) end
+    for _, key in ipairs({ S, Q, L, D, V, O }) do redis.call('PEXPIREAT', key, int(s['end'])) end
   else
     for key in pairs(grown) do redis.call('PEXPIREAT', key, int(s['end'])) end
   end
 end
 
 local function reply(verdict, ...)
-  return { verdict, 'now', int(now), 'inc', int(s.inc), 'isi', int(s.isi), ... }
+  return { verdict, 'now', int(now), 'inc', int(s.inc), 'isi', int(s.isi), 'horizon', int(s.horizon), 'lost', int(s.lost), ... }
 end
 
 -- Entries of open tickets.
@@ -143,7 +156,16 @@ local function skipped(from, to)
   return count
 end
 
--- begin starts a life of the lane.
+-- What the caller has read of the lane outside Redis.
+local function restored()
+  local paused, purged, reach, parked = string.match(marks, '^(%d)|(%d+)|(%d+)|([%d,]*)$')
+  return tonumber(paused or 0), tonumber(purged or 0), tonumber(reach or 0), parked or ''
+end
+local restoring = now < restore
+-- unrestored: the lane may have had an earlier life, and the caller has not said what must be kept of it.
+local function unrestored() return absent and restoring and marks == '' end
+
+-- begin starts a life of the lane; where Redis was lost, with what is to be kept of the last one.
 local function begin()
   if not absent then return end
   set('format', FORMAT)
@@ -152,7 +174,18 @@ local function begin()
   set('nxt', now)
   set('u', now)
   set('fence', now)
+  if not restoring then return end
+  local paused, purged, reach, parked = restored()
+  set('lost', now)
+  set('paused', paused)
+  set('mark', purged)
+  set('reach', reach)
+  set('horizon', reach)
+  set('parked', parked)
 end
+
+-- A lane may be new because Redis was emptied this moment, as long as nobody can have noticed; also to a call that is sent again.
+local function fresh() return now < s.inc + FRESH and int(s.gen) or '' end
 
 -- u is the lowest ticket that never started and is not resolved.
 local function advance()
@@ -169,10 +202,12 @@ local function live(t)
   local e = expiry(t)
   return e ~= nil and e > now
 end
+-- adopted: of an earlier life or a gap, and not started since.
+local function adopted(t) return redis.call('ZSCORE', O, int(t)) ~= false end
 -- open: a ticket that has neither been resolved nor purged.
 local function open(t)
   local e = entry(t)
-  if e and (t >= s.u or expiry(t)) then return e end
+  if e and (t >= s.u or expiry(t) or adopted(t)) then return e end
   return false
 end
 local function voided(t) return redis.call('ZSCORE', V, int(t)) ~= false end
@@ -191,12 +226,12 @@ local function running()
 end
 
 local function head()
-  local h
+  local h = tonumber(redis.call('ZRANGE', O, 0, 0)[1] or nil)
   for _, t in ipairs(lapsed()) do
     if not h or t < h then h = t end
   end
-  if h then return h end
-  if s.u < s.nxt then return s.u end
+  if s.u < s.nxt and not (h and h < s.u) then return s.u end
+  return h
 end
 
 -- How many requests wait before t.
@@ -205,13 +240,14 @@ local function rank(t)
   for _, x in ipairs(lapsed()) do
     if x < t then before = before + 1 end
   end
+  before = before + redis.call('ZCOUNT', O, '-inf', '(' .. int(t))
   if t > s.u then
     before = before + (t - s.u) - redis.call('ZCOUNT', D, '-inf', '(' .. int(t)) - skipped(s.u, t)
   end
   return before
 end
 local function depth()
-  return redis.call('ZCARD', L) + (s.nxt - s.u) - redis.call('ZCARD', D) - skipped(s.u, s.nxt)
+  return redis.call('ZCARD', L) + redis.call('ZCARD', O) + (s.nxt - s.u) - redis.call('ZCARD', D) - skipped(s.u, s.nxt)
 end
 
 -- Pace: GCRA. tat is bound to what the policy of this call could have made of the last grant, so that a changed
@@ -221,8 +257,11 @@ local function arrival()
   return math.min(math.max(s.tat, s.granted + spacing), s.granted + burst * spacing)
 end
 local function gate() return arrival() - (burst - 1) * spacing end
-local function notBefore(e) return math.max(s.hold, quarantine, e and e.nb or 0) end
-local function runAt(e) return math.max(gate(), s.since, notBefore(e)) end
+-- What was accepted before Redis was lost runs before what came after: up to reach it may still return.
+local function notBefore(t, e)
+  return math.max(s.hold, quarantine, t and t < s.inc and 0 or s.reach, e and e.nb or 0)
+end
+local function runAt(t, e) return math.max(gate(), s.since, notBefore(t, e)) end
 
 local function learned() return s.isi / 1000 end
 -- What schedules are made with errs long: one short run or two are not yet what is usual here, so the guess wears off.
@@ -233,28 +272,27 @@ local function headEntry()
   return h, h and entry(h) or false
 end
 
--- The slot told to clients: the earliest start at this rank.
-local function slot(at)
-  local _, e = headEntry()
-  local from = math.max(now, notBefore(e))
+-- The slot told to clients: the earliest start of ticket t at this rank.
+local function slot(at, t)
+  local from = math.max(now, notBefore(headEntry()), t < s.inc and 0 or s.reach)
   return math.ceil(math.max(from, math.max(from, arrival()) + (at - burst + 1) * spacing, from + at * learned()))
 end
 -- The schedule of a task: a safety net, distinct for every rank, erring late. Who snoozes behind an unconfirmed head has seen
 -- it stand, so it may be a hole until its deadline; to an arrival it is new, and its task on the way.
 local function backstop(t, at, snoozing)
   local h, e = headEntry()
-  local base = math.max(now, gate(), notBefore(e))
+  local base = math.max(now, gate(), notBefore(h, e), t < s.inc and 0 or s.reach)
   if snoozing and e and e.p > 0 and h ~= t then base = math.max(base, e.p) end
   if running() >= n then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
     local run = first and entry(tonumber(first))
     if run then base = math.max(base, now + math.min(now - run.started, 60000)) end
   end
-  -- A lane that keeps its pace learns the spacing as its interval: no reason to plan for twice as long. With burst 1 every
-  -- late start moves all later ones, so tasks lie 2 % apart more; a burst catches up.
-  local keeps = s.isi > 0 and learned() <= 1.05 * spacing
+  -- A lane that keeps its pace, nearly, has no reason to plan for twice as long. With burst 1 every late start moves all later
+  -- ones, so tasks lie 2 % further apart than starts do; a burst catches up.
+  local keeps = s.isi > 0 and learned() <= 1.5 * spacing
   local slow = keeps and 0.02 * spacing or 2 * interval()
-  local step = burst > 1 and spacing or 1.02 * spacing
+  local step = burst > 1 and spacing or 1.02 * math.max(spacing, keeps and learned() or 0)
   return math.floor(math.max(base + at * slow, math.max(base, arrival()) + (at - burst + 1) * step) - lead())
 end
 
@@ -282,7 +320,7 @@ local function nextHead()
   local h, e = headEntry()
   if not h or not e then return {} end
   local at = ''
-  if free(h, e) then at = int(math.max(now, runAt(e))) end
+  if free(h, e) then at = int(math.max(now, runAt(h, e))) end
   return { 'h', int(h), 'hr', e.r, 'hk', int(e.k), 'hdue', int(e.due), 'hhere', e.here > now and '1' or '0',
     'hp', int(e.p), 'hat', at, 'hseen', int(now) }
 end
@@ -300,7 +338,7 @@ end
 local function wake()
   local h, e = headEntry()
   if h and e and e.here > now and free(h, e) then
-    redis.call('PUBLISH', channel, int(h) .. ' ' .. int(math.max(now, runAt(e))))
+    redis.call('PUBLISH', channel, int(h) .. ' ' .. int(math.max(now, runAt(h, e))))
   end
 end
 
@@ -312,7 +350,7 @@ local function grant(x, e, owner, record)
     set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
     set('prior', math.max(1, math.floor((s.prior > 0 and s.prior or guess * 1000) * 0.8)))
   end
-  e.slip = now - math.min(now, runAt(e))
+  e.slip = now - math.min(now, runAt(x, e))
   set('tat', math.max(arrival(), now) + spacing)
   extend(s.tat + 60000)
   set('granted', now)
@@ -328,6 +366,8 @@ local function grant(x, e, owner, record)
   if x == s.u then
     set('u', s.u + 1)
     advance()
+  elseif x < s.u then
+    redis.call('ZREM', O, int(x))
   end
 end
 
@@ -335,7 +375,7 @@ end
 local function resolve(t)
   redis.call('HDEL', Q, int(t))
   entries[t], leases = false, {}
-  if redis.call('ZREM', L, int(t)) == 0 then
+  if redis.call('ZREM', L, int(t)) + redis.call('ZREM', O, int(t)) == 0 then
     if t == s.u then set('u', s.u + 1)
     elseif t > s.u then
       redis.call('ZADD', D, int(t), int(t))
@@ -352,6 +392,27 @@ end
 local function afresh()
   set('since', now)
   set('prev', 0)
+end
+
+-- purgeTo cancels all that waits below a ticket. Constant work: the mark says it of every ticket; entries and records go when
+-- their tasks come, or expire.
+local function purgeTo(mark)
+  for _, t in ipairs(lapsed()) do
+    if t < mark then
+      redis.call('HDEL', Q, int(t))
+      entries[t] = false
+      redis.call('ZREM', L, int(t))
+    end
+  end
+  redis.call('ZREMRANGEBYSCORE', O, '-inf', '(' .. int(mark))
+  redis.call('ZREMRANGEBYSCORE', D, '-inf', '(' .. int(mark))
+  leases = {}
+  set('mark', math.max(s.mark, mark))
+  if s.u < mark then
+    set('u', mark)
+    advance()
+  end
+  afresh()
 end
 
 -- list keeps a request that has ended in the lane's list, from which a few go whose time is over.
@@ -396,8 +457,10 @@ end
 local refusal
 if s.format > FORMAT then refusal = reply('FORMAT', 'format', int(s.format))
 elseif not absent and s.gen > generation then refusal = reply('GENERATION', 'gen', int(s.gen))
+elseif not absent and s.gen < generation and restoring and marks == '' then refusal = reply('RESTORE')
 elseif not absent and s.gen < generation then
-  -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace.
+  -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace. What an
+  -- operator said in them is known from outside Redis.
   local from = s.nxt
   set('nxt', math.max(s.nxt, now) + REPAIR)
   set('fence', math.max(s.fence, now) + REPAIR)
@@ -406,7 +469,23 @@ elseif not absent and s.gen < generation then
   set('tat', now + burst * spacing)
   set('gen', generation)
   set('prev', 0)
+  set('lost', now)
   extendForTask()
   advance()
+  if restoring and marks ~= READS then
+    local paused, purged, reach, parked = restored()
+    passWhenFull()
+    set('paused', paused)
+    set('horizon', math.max(s.horizon, reach))
+    set('parked', parked)
+    if purged > s.mark then purgeTo(purged) end
+    for t in string.gmatch(parked, '%d+') do
+      local e = open(tonumber(t))
+      if e and not live(tonumber(t)) then
+        e.parked = 1
+        put(tonumber(t), e)
+      end
+    end
+  end
 end
 if refusal then return refusal end

@@ -34,16 +34,16 @@ local function tell(t, e)
   local state, position, at = live(t) and 'running' or unknown(t, e) and 'unknown' or 'queued', 0, 0
   if state ~= 'running' then
     before = before and before + 1 or rank(t)
-    position, at = before + 1, slot(before)
+    position, at = before + 1, slot(before, t)
   end
   if not wanted(state) then return end
   if state == 'queued' and e.parked == 1 then state = 'parked' end
   append(list, { int(t), e.r, state, int(e.att), int(position), int(at) })
 end
--- All that has started lies below u, all that has not above.
+-- All that has started or is of an earlier life lies below u, all else above.
 looked = 0
 if wanted('queued', 'running', 'unknown') then
-  local started = redis.call('ZRANGE', L, 0, -1)
+  local started = append(redis.call('ZRANGE', L, 0, -1), redis.call('ZRANGEBYSCORE', O, '(' .. int(after), '(' .. int(s.u), 'LIMIT', 0, size))
   for i, t in ipairs(started) do started[i] = tonumber(t) end
   table.sort(started)
   for _, t in ipairs(started) do
@@ -58,7 +58,13 @@ end
 local t = math.max(after + 1, s.u)
 while wanted('queued') and t < s.nxt and looked < size do
   local past = inGap(t)
-  if past then t = past
+  if past then
+    for _, x in ipairs(redis.call('ZRANGEBYSCORE', O, int(t), '(' .. int(past), 'LIMIT', 0, size - looked)) do
+      tell(tonumber(x), open(tonumber(x)))
+      looked = looked + 1
+      if looked == size then whole(tonumber(x)) end
+    end
+    t = past
   else
     local e = open(t)
     if e then tell(t, e) end

@@ -4,8 +4,9 @@
 -- Reply: OK(next head)
 -- Invariant: nothing starts while the lane is held, immediate requests included; what runs goes on to its end.
 
+if unrestored() then return reply('RESTORE') end
 if absent then
-  if arg(1) == '0' then return reply('OK') end
+  if arg(1) == '0' and not restoring then return reply('OK') end
   begin() -- a lane that has seen nothing yet is held as well: what arrives must find it so
 else
   passWhenFull()
@@ -15,4 +16,4 @@ set('paused', narg(1))
 extendForTask()
 wake()
 save()
-return append(reply('OK'), nextHead())
+return append(reply('OK', 'new', fresh()), nextHead())

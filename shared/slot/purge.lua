@@ -1,23 +1,18 @@
--- purge: cancel all that waits. Constant work: the mark says it of every ticket below; entries and records go when their
--- tasks come, or expire.
+-- purge: cancel all that waits. Constant work.
 --
--- Reply: OK(purged)   how many requests were cancelled
+-- Reply: OK(purged, mark)   how many requests were cancelled; those of tickets below the mark, the ones that a lost Redis has forgotten too
 -- Invariant: what holds a live lease goes on; no ticket below the mark starts any more.
 
-if absent then return reply('OK', 'purged', '0') end
-passWhenFull()
-local purged = depth() - running()
-for _, t in ipairs(lapsed()) do
-  redis.call('HDEL', Q, int(t))
-  entries[t] = false
+if unrestored() then return reply('RESTORE') end
+if absent then
+  if not restoring then return reply('OK', 'purged', '0', 'mark', '0') end
+  begin() -- what was accepted before Redis was lost is still to come
+else
+  passWhenFull()
 end
-redis.call('ZREMRANGEBYSCORE', L, '-inf', int(now))
-redis.call('DEL', D)
-leases = {}
-set('mark', s.nxt)
-set('u', s.nxt)
-afresh()
+local purged = depth() - running()
+purgeTo(s.nxt)
 set('resolved', s.resolved + purged)
 extendForTask()
 save()
-return reply('OK', 'purged', int(purged))
+return reply('OK', 'purged', int(purged), 'mark', int(s.mark), 'new', fresh())

@@ -19,6 +19,8 @@ const (
 	Duplicate Verdict = "DUP"
 	// Full: depth, horizon or the request's own deadline refuse it; nothing changed.
 	Full Verdict = "FULL"
+	// Purged: the lane was purged since the request that is to be adopted took its ticket; its record says cancelled.
+	Purged Verdict = "CANCELLED"
 )
 
 // ReserveRequest is what Reserve needs to know of a request.
@@ -33,6 +35,11 @@ type ReserveRequest struct {
 	Immediate bool
 	// Adopt takes a request that has been accepted before: neither depth nor horizon apply.
 	Adopt bool
+	// Ticket and K are those of the task of a request that is adopted, 0 for none. It keeps the ticket where this life of the
+	// lane has not given the number to anybody: one of an earlier life, or, then with its K, of the last milliseconds that a
+	// failover lost.
+	Ticket int64
+	K      int
 	// Submitted is the client's submission, for the record.
 	Submitted time.Time
 	// Target is the target's name: nothing starts while it is paused.
@@ -65,7 +72,7 @@ type Reservation struct {
 	Reason     string
 	Depth      int64
 	RetryAfter time.Duration
-	// Young says that the generation is young: durable records have to be asked before an unknown id runs.
+	// Young says that Redis was lost less than a retention ago: durable records have to be asked before an unknown id runs.
 	Young bool
 }
 
@@ -87,12 +94,12 @@ type Grant struct {
 }
 
 // Reserve looks the request up, takes the next ticket, and grants it at once where the lane is idle and due. The error is of
-// Redis, ErrGeneration, ErrFormat or ErrReply; after one the ticket may or may not have been taken, and the same call with
+// Redis, ErrGeneration, ErrLost, ErrFormat or ErrReply, or Restore's; after one the ticket may or may not have been taken, and the same call with
 // the same Owner tells.
 func (s *Store) Reserve(ctx context.Context, lane Lane, req ReserveRequest) (Reservation, error) {
 	r, err := s.run(ctx, reserveScript, lane, KeysOf(lane.Key).record(req.ID),
 		req.ID, req.Fingerprint, req.Owner, bit(req.Immediate), bit(req.Adopt), lane.MaxDepth, ms(Horizon),
-		req.Submitted.UnixMilli(), req.Target, unix(req.Deadline), bit(req.Redrive))
+		req.Submitted.UnixMilli(), req.Target, unix(req.Deadline), bit(req.Redrive), req.Ticket, req.K)
 	if err != nil {
 		return Reservation{}, err
 	}

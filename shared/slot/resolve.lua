@@ -32,7 +32,7 @@ if word == 'redrive' or word == 'retry' then
   if word == 'redrive' then e.spared, e.first = e.att, 0 end
   put(t, e)
   set('fails', 0)
-  redis.call('ZADD', L, 0, int(t))
+  if not adopted(t) then redis.call('ZADD', L, 0, int(t)) end
   leases, status = {}, 'open'
 else
   status = word == 'done' and 'done' or 'dead'

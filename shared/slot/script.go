@@ -47,6 +47,9 @@ var listLua string
 //go:embed records.lua
 var recordsLua string
 
+//go:embed horizon.lua
+var horizonLua string
+
 //go:embed inspect.lua
 var inspectLua string
 
@@ -68,10 +71,19 @@ type Verdict string
 // script is one verb of the protocol.
 type script struct {
 	name string
+	// marks are what the script is told first of what was kept outside Redis.
+	marks string
 	*redis.Script
 }
 
-func newScript(name, body string) script { return script{name, redis.NewScript(laneLua + body)} }
+func newScript(name, body string) script {
+	return script{name, unread, redis.NewScript(laneLua + body)}
+}
+
+// newReader returns a script that only reads: it need not know what was kept outside Redis.
+func newReader(name, body string) script {
+	return script{name, readOnly, redis.NewScript(laneLua + body)}
+}
 
 var (
 	reserveScript = newScript("reserve", reserveLua)
@@ -82,9 +94,10 @@ var (
 	voidScript    = newScript("void", voidLua)
 	missingScript = newScript("missing", missingLua)
 	kickScript    = newScript("kick", kickLua)
-	inspectScript = newScript("inspect", inspectLua)
-	listScript    = newScript("list", listLua)
-	recordsScript = newScript("records", recordsLua)
+	inspectScript = newReader("inspect", inspectLua)
+	listScript    = newReader("list", listLua)
+	recordsScript = newReader("records", recordsLua)
+	horizonScript = newScript("horizon", horizonLua)
 	flushedScript = newScript("flushed", flushedLua)
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)
@@ -105,6 +118,8 @@ var (
 type Store struct {
 	// Paused lists the targets against which nothing starts, as PausedTargets.List does. Nil: none. Set it before the first call.
 	Paused func(context.Context) []string
+	// Restore reads what outlived Redis of the lane of key. Nil: nothing does. Set it before the first call.
+	Restore func(ctx context.Context, key string) (Marks, error)
 
 	rdb         redis.Scripter
 	generations Generations
@@ -116,31 +131,37 @@ func New(rdb redis.Scripter, generations Generations, intervals *Intervals) *Sto
 	return &Store{rdb: rdb, generations: generations, intervals: intervals}
 }
 
-// run calls a script with the lane's common arguments. When the lane is of a newer generation it reads the generation again
-// and tries once more.
-func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (reply, error) {
-	generation, err := s.generations.Current(ctx)
-	paused := ""
+// run calls a script with the lane's common arguments. When the lane is of a newer generation it finds the generation out again
+// and tries once more; when the lane may have been lost, it tries again with what was kept of it.
+func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (r reply, err error) {
+	paused, marks := "", sc.marks
 	if s.Paused != nil {
 		paused = words(s.Paused(ctx))
 	}
-	for try := 0; err == nil; try++ {
+	for refreshed := false; err == nil; {
 		var raw any
-		var r reply
-		if raw, err = sc.Run(ctx, s.rdb, KeysOf(lane.Key).all(records), s.arguments(lane, generation, paused, args)...).Result(); err != nil {
+		if raw, err = sc.Run(ctx, s.rdb, KeysOf(lane.Key).all(records), s.arguments(lane, marks, paused, args)...).Result(); err != nil {
 			break
 		}
 		if r, err = parseReply(raw); err != nil {
 			break
 		}
-		switch r.verdict {
-		case "FORMAT":
+		switch {
+		case r.verdict == "FORMAT":
 			err = ErrFormat
-		case "GENERATION":
-			if err = ErrGeneration; try == 0 {
-				generation, err = s.generations.Refresh(ctx)
-			}
+		case r.verdict == "GENERATION" && refreshed:
+			err = ErrGeneration
+		case r.verdict == "GENERATION":
+			refreshed = true
+			err = s.generations.Refresh(ctx)
+		case r.verdict == "RESTORE":
+			marks, err = s.kept(ctx, lane.Key)
 		default:
+			if number := r.int("new"); number > 0 && r.err == nil {
+				if err = s.generations.Verify(ctx, number); err != nil {
+					continue
+				}
+			}
 			s.intervals.observe(lane.Policy, r.duration("isi", time.Microsecond))
 			return r, r.err
 		}
@@ -148,14 +169,19 @@ func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string,
 	return reply{}, fmt.Errorf("slot %s of lane %q: %w", sc.name, lane.Key, err)
 }
 
-func (s *Store) arguments(lane Lane, g Generation, paused string, own []any) []any {
-	young := 0
-	if g.Young {
-		young = 1
+// kept reads what outlived Redis of a lane.
+func (s *Store) kept(ctx context.Context, key string) (marks string, err error) {
+	var m Marks
+	if s.Restore != nil {
+		m, err = s.Restore(ctx, key)
 	}
+	return m.argument(), err
+}
+
+func (s *Store) arguments(lane Lane, marks, paused string, own []any) []any {
 	keys := KeysOf(lane.Key)
 	return append([]any{
-		g.Number, g.QuarantineUntil, young, lane.Concurrency, lane.Burst, ms(lane.Spacing), ms(lane.Lease), ms(ConfirmWithin),
+		generation{s.generations}, marks, lane.Concurrency, lane.Burst, ms(lane.Spacing), ms(lane.Lease), ms(ConfirmWithin),
 		ms(s.intervals.guess(lane.Policy)), ms(InlineWait), ms(lane.Retention), keys.Wake(),
 		bit(lane.HoldAmbiguous), paused, keys.Ended(),
 	}, own...)
@@ -218,7 +244,7 @@ func (r *reply) duration(name string, unit time.Duration) time.Duration {
 
 func (r *reply) seen() Seen {
 	return Seen{
-		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond),
+		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond), Horizon: r.int("horizon"), Lost: r.int("lost"),
 		Next: Head{
 			Ticket: r.int("h"), Request: r.fields["hr"], K: int(r.int("hk")), Due: r.int("hdue"), Here: r.bool("hhere"),
 			Deadline: r.int("hp"), At: r.int("hat"), Seen: r.int("hseen"),

@@ -87,7 +87,7 @@ if not reason and expired(x, e, record) then return finally('DONE', 'status', 'd
 
 local h, he = headEntry()
 local standing, runnable = stands(h, he), free(h, he)
-if not reason and x == h and runnable and now >= runAt(e) then
+if not reason and x == h and runnable and now >= runAt(x, e) then
   grant(x, e, owner, record)
   if n > 1 then wake() end
   return run()
@@ -96,7 +96,7 @@ if driven ~= 0 then return finally('GONE') end
 
 local overdue = false
 if h and h ~= x and runnable and left >= 0 then
-  local at = runAt(he)
+  local at = runAt(h, he)
   local soon = he.due >= now and he.due <= now + 50 + 0.05 * math.max(spacing, interval())
   if now >= at + GRACE or (he.here <= now and not soon and now >= at + AWAY) then
     if s.claim ~= h or s.claimend <= now or s.claimby == owner then
@@ -111,7 +111,7 @@ end
 local before = rank(x)
 if not reason then
   if standing then return snooze(standingUntil(k, jitter), standing) end
-  local est = slot(before)
+  local est = slot(before, x)
   local step = math.max(spacing, interval(), 1)
   if not overdue and (left <= 0 or est - now > left or before >= n + math.min(math.floor(inline / step), 32)) then
     -- A lane that is held up again and again, by a head that fails, must not have all who wait come each time: the least snooze
@@ -121,7 +121,7 @@ if not reason then
   if not runnable then
     local first = redis.call('ZRANGEBYSCORE', L, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     until_, reason = tonumber(first[2] or 0), 'full'
-  elseif x == h then until_, reason = runAt(e), 'pace'
+  elseif x == h then until_, reason = runAt(x, e), 'pace'
   else until_, reason = est, 'rank' end
   if e.deadline > 0 and e.first == 0 then until_ = math.min(until_, e.deadline + 1) end
 end

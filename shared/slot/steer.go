@@ -68,12 +68,21 @@ func (s *Store) Pause(ctx context.Context, lane Lane, hold bool) (Seen, error) {
 	return r.seen(), r.err
 }
 
-// Purge cancels all that waits, in constant work, and says how many requests that were. What runs goes on to its end. See
-// Reserve for errors.
-func (s *Store) Purge(ctx context.Context, lane Lane) (purged int64, err error) {
+// Purging is the answer of Purge: how many requests were cancelled, and below which ticket all that waited was, what a lost Redis
+// has forgotten too; 0 where there was nothing.
+type Purging struct{ Requests, Below int64 }
+
+// Purge cancels all that waits, in constant work. What runs goes on to its end. See Reserve for errors.
+func (s *Store) Purge(ctx context.Context, lane Lane) (Purging, error) {
 	r, err := s.run(ctx, purgeScript, lane, nil)
 	if err != nil {
-		return 0, err
+		return Purging{}, err
 	}
-	return r.int("purged"), r.err
+	return Purging{r.int("purged"), r.int("mark")}, r.err
+}
+
+// Extend tells the lane that it is known outside Redis until when its tasks may come, in Redis milliseconds. See Reserve for errors.
+func (s *Store) Extend(ctx context.Context, lane Lane, horizon int64) error {
+	_, err := s.run(ctx, horizonScript, lane, nil, horizon)
+	return err
 }

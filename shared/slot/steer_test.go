@@ -20,11 +20,11 @@ func (b *bundle) pause(t *testing.T, hold bool) slot.Seen {
 
 func (b *bundle) purge(t *testing.T) int64 {
 	t.Helper()
-	n, err := b.store.Purge(t.Context(), b.lane)
+	p, err := b.store.Purge(t.Context(), b.lane)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return p.Requests
 }
 
 func (b *bundle) cancel(t *testing.T, id string) slot.Cancelling {

@@ -35,8 +35,8 @@ func (w *World) pause(hold bool) error {
 }
 
 func (w *World) purge() error {
-	_, err := call(w, func() (int64, error) { return w.store.Purge(w.ctx, w.lane) },
-		func(int64) { w.oracle.Purged(w.clock.Now()) })
+	_, err := call(w, func() (slot.Purging, error) { return w.store.Purge(w.ctx, w.lane) },
+		func(slot.Purging) { w.oracle.Purged(w.clock.Now()) })
 	return err
 }
 

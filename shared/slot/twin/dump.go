@@ -18,7 +18,7 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	if l == nil {
 		return map[string]map[string]string{}
 	}
-	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "v": {}, "f": {}}
+	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "o": {}, "v": {}, "f": {}}
 	for t, e := range l.q {
 		out["q"][number(t)] = e.pack()
 	}
@@ -27,6 +27,9 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	}
 	for _, t := range l.d {
 		out["d"][number(t)] = number(t)
+	}
+	for _, t := range l.o {
+		out["o"][number(t)] = number(t)
 	}
 	for t := range l.v {
 		out["v"][number(t)] = number(t)
@@ -85,7 +88,7 @@ func (s scalars) fields() map[string]string {
 		"last": s.last, "since": s.since, "isi": s.isi, "prior": s.prior, "prev": s.prev, "granted": s.granted, "hold": s.hold, "fails": s.fails,
 		"paused": s.paused, "kickseq": s.kickseq, "kickat": s.kickat, "kickset": s.kickset,
 		"claim": s.claim, "claimend": s.claimend, "miss": s.miss, "missk": s.missk, "missat": s.missat, "end": s.end,
-		"resolved": s.resolved,
+		"resolved": s.resolved, "lost": s.lost, "reach": s.reach, "horizon": s.horizon,
 	} {
 		put(out, name, number(value))
 	}
@@ -94,6 +97,7 @@ func (s scalars) fields() map[string]string {
 		gaps.WriteString(number(g.from) + "-" + number(g.to) + ";")
 	}
 	put(out, "gaps", gaps.String())
+	put(out, "parked", s.parked)
 	put(out, "kickby", s.kickby)
 	put(out, "claimby", s.claimby)
 	return out

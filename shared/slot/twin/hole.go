@@ -154,7 +154,7 @@ func (s *Store) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 
 func (c *call) inspectLane(l slot.Lane) slot.State {
 	out := slot.State{
-		Seen: c.seen(true), Absent: c.absent, Running: []slot.Running{}, Gate: c.gate(), QuarantineUntil: c.gen.QuarantineUntil,
+		Seen: c.seen(true), Absent: c.absent, Running: []slot.Running{}, Gate: c.gate(), QuarantineUntil: c.quarantineOfHead(),
 		Hold: c.s.hold, Paused: c.s.paused == 1, Resolved: c.s.resolved, NextTicket: c.s.nxt,
 		Missing: c.s.miss, Full: c.running() >= int64(l.Concurrency),
 	}
@@ -163,13 +163,21 @@ func (c *call) inspectLane(l slot.Lane) slot.State {
 		out.Running = c.listRunning()
 	}
 	if out.Waiting > 0 {
-		out.Last = c.slot(out.Waiting - 1)
+		out.Last = c.slot(out.Waiting-1, c.s.nxt)
 	}
 	if h, e := c.head(); h != 0 && e != nil {
-		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, c.runAt(e)
+		out.HeadNotBefore, out.HeadAttempts, out.HeadRun = e.nb, e.att, c.runAt(h, e)
 		out.Stands, out.HeadTarget = c.stands(h, e), e.target
 	}
 	return out
+}
+
+// quarantineOfHead is until when the head waits because Redis was lost.
+func (c *call) quarantineOfHead() int64 {
+	if h, _ := c.head(); h != 0 {
+		return max(c.gen.QuarantineUntil, c.reach(h))
+	}
+	return c.gen.QuarantineUntil
 }
 
 func (c *call) listRunning() []slot.Running {
@@ -205,7 +213,7 @@ func (c *call) inspectRequest(id string) slot.RequestState {
 		out.Open, out.Live, out.Attempts = true, c.live(r.ticket), e.att
 		out.Parked, out.Unknown = e.parked == 1, c.unknown(r.ticket, e)
 		if before := c.rank(r.ticket); !out.Live {
-			out.Position, out.Slot = before+1, c.slot(before)
+			out.Position, out.Slot = before+1, c.slot(before, r.ticket)
 		}
 	} else if !c.absent && r.ticket < c.s.mark && !c.v[r.ticket] && r.status == string(slot.Open) {
 		out.Status = slot.Cancelled // purged: the mark says it, the record does not know yet

@@ -3,6 +3,7 @@ package twin
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/seriatim/seriatim/shared/slot"
 )
@@ -31,14 +32,58 @@ func (c *call) extendForTask() {
 }
 
 // repair takes over a lane of an older generation.
-func (c *call) repair() {
+func (c *call) repair(op string) {
 	from := c.s.nxt
-	c.s.nxt = max(c.s.nxt, c.now) + repairSkip
-	c.s.fence = max(c.s.fence, c.now) + repairSkip
-	c.s.gaps = append(slices.Clone(c.s.gaps), span{from, c.s.nxt})
-	c.s.granted, c.s.tat, c.s.gen, c.s.prev = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0
+	if !c.without(RepairSkips) {
+		c.s.nxt = max(c.s.nxt, c.now) + repairSkip
+		c.s.fence = max(c.s.fence, c.now) + repairSkip
+		c.s.gaps = append(slices.Clone(c.s.gaps), span{from, c.s.nxt})
+	}
+	c.s.granted, c.s.tat, c.s.gen, c.s.prev, c.s.lost = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0, c.now
 	c.extendForTask()
 	c.advance()
+	if !c.restoring() || slices.Contains(reads, op) || c.marks == nil {
+		return
+	}
+	c.s.paused = 0
+	if c.marks.Paused {
+		c.s.paused = 1
+	}
+	c.s.horizon, c.s.parked = max(c.s.horizon, c.marks.Reach), tickets(c.marks.Parked)
+	if c.marks.Purged > c.s.mark {
+		c.purgeTo(c.marks.Purged)
+	}
+	for _, t := range c.marks.Parked {
+		if e := c.open(t); e != nil && !c.live(t) {
+			e.parked = 1
+		}
+	}
+}
+
+// tickets are a list as Redis keeps it.
+func tickets(list []int64) string {
+	var out strings.Builder
+	for _, t := range list {
+		out.WriteString(number(t) + ",")
+	}
+	return out.String()
+}
+
+// purgeTo cancels all that waits below a ticket.
+func (c *call) purgeTo(mark int64) {
+	for t, expiry := range c.l {
+		if expiry <= c.now && t < mark {
+			delete(c.q, t)
+			delete(c.l, t)
+		}
+	}
+	c.o, c.d = c.o[below(c.o, mark):], c.d[below(c.d, mark):]
+	c.s.mark = max(c.s.mark, mark)
+	if c.s.u < mark {
+		c.s.u = mark
+		c.advance()
+	}
+	c.afresh()
 }
 
 // gapOf returns where the gap that holds t ends, 0 for none.
@@ -63,7 +108,7 @@ func (c *call) advance() {
 		switch past := c.gapOf(c.s.u); {
 		case past != 0:
 			c.s.u = past
-		case c.removeResolved(c.s.u):
+		case remove(&c.d, c.s.u):
 			c.s.u++
 		default:
 			return
@@ -75,10 +120,15 @@ func (c *call) live(t int64) bool { return c.l[t] > c.now }
 
 func (c *call) open(t int64) *entry {
 	e := c.q[t]
-	if _, leased := c.l[t]; e != nil && (t >= c.s.u || leased) {
+	if _, leased := c.l[t]; e != nil && (t >= c.s.u || leased || c.adopted(t)) {
 		return e
 	}
 	return nil
+}
+
+func (c *call) adopted(t int64) bool {
+	_, found := slices.BinarySearch(c.o, t)
+	return found
 }
 
 func (c *call) running() (n int64) {
@@ -105,6 +155,9 @@ func lexical(a, b int64) bool { return a < b }
 
 // head returns the lowest ticket that waits, and its entry; 0 for none.
 func (c *call) head() (h int64, e *entry) {
+	if len(c.o) > 0 {
+		h = c.o[0]
+	}
 	if !c.without(LapsedWaits) {
 		for t, expiry := range c.l {
 			if expiry <= c.now && (h == 0 || t < h) {
@@ -112,7 +165,7 @@ func (c *call) head() (h int64, e *entry) {
 			}
 		}
 	}
-	if h == 0 && c.s.u < c.s.nxt {
+	if c.s.u < c.s.nxt && (h == 0 || c.s.u < h) {
 		h = c.s.u
 	}
 	return h, c.q[h]
@@ -124,21 +177,33 @@ func (c *call) rank(t int64) (before int64) {
 			before++
 		}
 	}
+	before += below(c.o, t)
 	if t > c.s.u {
-		before += t - c.s.u - c.below(t) - c.skipped(c.s.u, t)
+		before += t - c.s.u - below(c.d, t) - c.skipped(c.s.u, t)
 	}
 	return before
 }
 
 func (c *call) depth() int64 {
-	return int64(len(c.l)) + c.s.nxt - c.s.u - int64(len(c.d)) - c.skipped(c.s.u, c.s.nxt)
+	return int64(len(c.l)+len(c.o)) + c.s.nxt - c.s.u - int64(len(c.d)) - c.skipped(c.s.u, c.s.nxt)
 }
 
 // begin starts a life of the lane.
 func (c *call) begin() {
-	if c.absent {
-		c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
-		c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
+	if !c.absent {
+		return
+	}
+	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
+	c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
+	if !c.restoring() {
+		return
+	}
+	c.s.lost = c.now
+	if m := c.marks; m != nil {
+		if m.Paused {
+			c.s.paused = 1
+		}
+		c.s.mark, c.s.reach, c.s.horizon, c.s.parked = m.Purged, m.Reach, m.Reach, tickets(m.Parked)
 	}
 }
 
@@ -149,7 +214,7 @@ func (c *call) nextHead() slot.Head {
 	}
 	next := slot.Head{Ticket: h, Request: e.r, K: int(e.k), Due: e.due, Here: e.here > c.now, Deadline: e.p, Seen: c.now}
 	if c.free(h, e) {
-		next.At = max(c.now, c.runAt(e))
+		next.At = max(c.now, c.runAt(h, e))
 	}
 	return next
 }
@@ -158,7 +223,7 @@ func (c *call) nextHead() slot.Head {
 func (c *call) wake() {
 	if h, e := c.head(); h != 0 && e != nil && e.here > c.now && c.free(h, e) {
 		c.tickets = append(c.tickets, h)
-		c.publish = append(c.publish, slot.Wakeup{At: max(c.now, c.runAt(e))})
+		c.publish = append(c.publish, slot.Wakeup{At: max(c.now, c.runAt(h, e))})
 	}
 }
 
@@ -176,7 +241,7 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 		}
 		c.s.prior = max(1, int64(math.Floor(float64(c.s.prior)*0.8)))
 	}
-	e.slip = c.now - min(c.now, c.runAt(e))
+	e.slip = c.now - min(c.now, c.runAt(x, e))
 	if e.att == 0 || !c.without(PaceOfTakeovers) {
 		c.pace()
 		c.extend(c.s.tat + 60000)
@@ -197,6 +262,8 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 	if x == c.s.u {
 		c.s.u++
 		c.advance()
+	} else {
+		remove(&c.o, x)
 	}
 }
 
@@ -204,10 +271,11 @@ func (c *call) resolve(t int64) {
 	delete(c.q, t)
 	if _, leased := c.l[t]; leased {
 		delete(c.l, t)
+	} else if remove(&c.o, t) {
 	} else if t == c.s.u {
 		c.s.u++
 	} else if t > c.s.u {
-		c.addResolved(t)
+		add(&c.d, t)
 	}
 	c.advance()
 	c.s.resolved++

@@ -96,6 +96,7 @@ func (p *page) started() {
 	for t := range p.l {
 		tickets = append(tickets, t)
 	}
+	tickets = append(tickets, p.o[:below(p.o, p.s.u)]...)
 	slices.Sort(tickets)
 	for _, t := range tickets {
 		if e := p.open(t); e != nil && t > p.req.After && p.looked < p.req.Size {
@@ -108,6 +109,12 @@ func (p *page) started() {
 func (p *page) waiting() {
 	for t := max(p.req.After+1, p.s.u); p.wanted("queued") && t < p.s.nxt && p.looked < p.req.Size; {
 		if past := p.gapOf(t); past != 0 {
+			for _, x := range p.o[below(p.o, t):below(p.o, past)] {
+				if p.looked < p.req.Size {
+					p.tell(x, p.open(x))
+					p.look(x)
+				}
+			}
 			t = past
 			continue
 		}
@@ -127,7 +134,7 @@ func (p *page) tell(t int64, e *entry) {
 		if p.before++; !p.waits {
 			p.before, p.waits = p.rank(t), true
 		}
-		out.Position, out.Slot = p.before+1, p.slot(p.before)
+		out.Position, out.Slot = p.before+1, p.slot(p.before, t)
 	}
 	if out.Unknown {
 		state = "unknown"

@@ -2,6 +2,7 @@ package twin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/slot"
@@ -34,12 +35,39 @@ func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 		}
 	}
 	c.begin()
-	waiting := c.rank(c.s.nxt)
-	at := c.slot(waiting)
+	if req.Adopt && req.Ticket > 0 && req.Ticket < c.s.mark {
+		return c.purged(req)
+	}
+	t := c.s.nxt
+	if c.keeps(req) {
+		t = req.Ticket
+	}
+	waiting := c.rank(t)
+	at := c.slot(waiting, t)
 	if refused, full := c.full(l, req, at); full {
 		return refused
 	}
-	return c.take(req, waiting, at)
+	return c.take(req, t, waiting, at)
+}
+
+// keeps says that an adopted request keeps its number.
+func (c *call) keeps(req slot.ReserveRequest) bool {
+	t := req.Ticket
+	return req.Adopt && t > 0 && (t < c.s.inc || c.gapOf(t) != 0) && c.q[t] == nil && !c.v[t] && !c.without(AdoptedKeepsTicket)
+}
+
+// purged ends a request to be adopted, whose lane was purged since it took its ticket.
+func (c *call) purged(req slot.ReserveRequest) slot.Reservation {
+	r := c.record(req.ID)
+	r.fp, r.ticket, r.submitted, r.target = req.Fingerprint, req.Ticket, req.Submitted.UnixMilli(), req.Target
+	c.finished(r, req.ID, req.Ticket, slot.Cancelled)
+	c.save()
+	return slot.Reservation{Seen: c.seen(false), Verdict: slot.Purged, Ticket: req.Ticket}
+}
+
+// young says that Redis was lost less than a retention ago.
+func (c *call) young() bool {
+	return c.restoring() && c.s.lost > 0 && c.now < c.s.lost+c.retain && !c.without(YoungLooksUp)
 }
 
 // reservedBefore answers for a request that has an open ticket.
@@ -57,8 +85,8 @@ func (c *call) reservedBefore(r *record, e *entry, req slot.ReserveRequest) slot
 	c.save()
 	before := c.rank(t)
 	out := slot.Reservation{
-		Seen: c.seen(false), Verdict: slot.Duplicate, Ticket: t, Slot: c.slot(before), Position: before + 1, Due: e.due,
-		Young: c.gen.Young,
+		Seen: c.seen(false), Verdict: slot.Duplicate, Ticket: t, Slot: c.slot(before, t), Position: before + 1, Due: e.due,
+		Young: c.young(),
 	}
 	if leased {
 		out.Due = max(e.due, c.l[t])
@@ -91,12 +119,11 @@ func (c *call) full(l slot.Lane, req slot.ReserveRequest, at int64) (slot.Reserv
 	return out, true
 }
 
-// take issues the next ticket.
-func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation {
-	t := c.s.nxt
+// take gives the request ticket t.
+func (c *call) take(req slot.ReserveRequest, t, waiting, at int64) slot.Reservation {
 	h, _ := c.head()
 	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.capacity() && c.s.paused == 0 &&
-		c.now >= max(c.runAt(nil), c.gen.QuarantineUntil)
+		c.now >= c.runAt(t, nil)
 	r := c.record(req.ID)
 	*r = record{
 		status: string(slot.Open), fp: req.Fingerprint, ticket: t, owner: req.Owner, submitted: req.Submitted.UnixMilli(),
@@ -106,10 +133,19 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 		c.afresh()
 	}
 	delete(c.bodies, req.ID)
-	if !c.without(TicketsGrow) {
+	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
+	switch {
+	case t != c.s.nxt:
+		add(&c.o, t)
+		if t >= c.s.inc {
+			e.k = int64(req.K)
+		}
+	case !c.without(TicketsGrow):
 		c.s.nxt = t + 1
 	}
-	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
+	if req.Adopt && strings.Contains(","+c.s.parked, ","+number(t)+",") {
+		e.parked = 1
+	}
 	if !req.Deadline.IsZero() {
 		e.deadline = req.Deadline.UnixMilli()
 	}
@@ -132,12 +168,12 @@ func (c *call) take(req slot.ReserveRequest, waiting, at int64) slot.Reservation
 	r.end = c.s.end
 	c.save()
 	return slot.Reservation{
-		Seen: c.seen(false), Verdict: slot.Reserved, Ticket: t, Slot: at, Position: waiting + 1, Due: e.due, Young: c.gen.Young,
+		Seen: c.seen(false), Verdict: slot.Reserved, Ticket: t, Slot: at, Position: waiting + 1, Due: e.due, Young: c.young(),
 	}
 }
 
 func (c *call) granted(t int64, e *entry, owner string) slot.Reservation {
-	return slot.Reservation{Seen: c.seen(false), Verdict: slot.Run, Ticket: t, Grant: c.grantOf(t, e, owner), Young: c.gen.Young}
+	return slot.Reservation{Seen: c.seen(false), Verdict: slot.Run, Ticket: t, Grant: c.grantOf(t, e, owner), Young: c.young()}
 }
 
 func (c *call) grantOf(t int64, e *entry, owner string) slot.Grant {

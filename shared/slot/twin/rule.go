@@ -69,6 +69,18 @@ const (
 	GateNeverBack Rule = "the gate never moves back"
 	// LaneOutlivesTasks: a lane's state lives as long as its tasks.
 	LaneOutlivesTasks Rule = "a lane outlives its tasks"
+	// Quarantine: nothing starts before every lease of an older generation has run out.
+	Quarantine Rule = "quarantine"
+	// RepairSkips: a repair skips the tickets and fences that the lost milliseconds may have issued.
+	RepairSkips Rule = "repair skips what was lost"
+	// AdoptedKeepsTicket: an adopted request keeps its number.
+	AdoptedKeepsTicket Rule = "an adopted request keeps its ticket"
+	// ReachHolds: what is new to a lane waits until what was accepted before the loss has had time to return.
+	ReachHolds Rule = "reach holds what is new"
+	// MarksRestored: a lane that may have been lost begins with its marks.
+	MarksRestored Rule = "marks are restored"
+	// YoungLooksUp: reserve says that a request may have ended before Redis was lost.
+	YoungLooksUp Rule = "young lanes look up"
 	// OneKick: at most one kick is under way.
 	OneKick Rule = "one kick per lane"
 	// OneClaim: at most one waiter drives an overdue head.
@@ -81,5 +93,6 @@ var Rules = []Rule{
 	OwnerOfDelivery, TerminalStays, NeverRevive, RenewChecksFence, FastTicketUnconfirmed, RetryRearms, StartConfirms,
 	VoidUnconfirmedOnly, VoidPastDeadline, VoidNotLeased, ConfirmGuards, DuplicateUnconfirmed, SnoozeCounts, RetryCounts,
 	VoidedIsUnknown, MissingLooksTwice, MissingUnchanged, ResendOfGrant, ResendOfRetry, OneKick, OneClaim,
+	Quarantine, RepairSkips, AdoptedKeepsTicket, ReachHolds, MarksRestored, YoungLooksUp,
 	TicketsGrow, PaceWhenGranted, GateNeverBack, LaneOutlivesTasks,
 }

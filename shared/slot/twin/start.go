@@ -121,7 +121,7 @@ func (s *start) decide() slot.Started {
 	}
 	h, he := s.head()
 	standing, free := s.stands(h, he), s.free(h, he)
-	if reason == "" && (s.x == h || s.without(HeadFirst)) && free && s.now >= s.runAt(s.e) {
+	if reason == "" && (s.x == h || s.without(HeadFirst)) && free && s.now >= s.runAt(s.x, s.e) {
 		if s.r == nil {
 			s.r = s.call.record(s.e.r)
 		}
@@ -140,7 +140,7 @@ func (s *start) decide() slot.Started {
 		if standing != "" {
 			return s.snooze(s.standingUntil(s.req.K, s.req.Jitter), string(standing))
 		}
-		est := s.slot(before)
+		est := s.slot(before, s.x)
 		step := max(float64(s.spacing), s.interval(), 1)
 		most := float64(s.n) + min(math.Floor(float64(ms(slot.InlineWait))/step), 32)
 		if !overdue && (s.left <= 0 || est-s.now > s.left || float64(before) >= most) {
@@ -151,7 +151,7 @@ func (s *start) decide() slot.Started {
 			until, _ = s.firstExpiry()
 			reason = "full"
 		case s.x == h:
-			until, reason = s.runAt(s.e), "pace"
+			until, reason = s.runAt(s.x, s.e), "pace"
 		default:
 			until, reason = est, "rank"
 		}
@@ -198,7 +198,7 @@ func (s *start) overdue(h int64, he *entry, free bool) bool {
 	if h == 0 || h == s.x || he == nil || !free || s.left < 0 {
 		return false
 	}
-	at := s.runAt(he)
+	at := s.runAt(h, he)
 	soon := he.due >= s.now && float64(he.due) <= float64(s.now)+50+0.05*max(float64(s.spacing), s.interval())
 	if s.now < at+grace && (he.here > s.now || soon || s.now < at+away) {
 		return false

@@ -12,9 +12,9 @@ import (
 type scalars struct {
 	format, gen, inc, nxt, u, mark, tat, fence, last, since, isi, prior, prev, granted, hold, fails int64
 	paused, kickseq, kickat, kickset, claim, claimend, miss, missk, missat, end                     int64
-	resolved                                                                                        int64
+	resolved, lost, reach, horizon                                                                  int64
 	gaps                                                                                            []span
-	kickby, claimby                                                                                 string
+	kickby, claimby, parked                                                                         string
 }
 
 // span is a range of tickets that a repair skipped; to is exclusive.
@@ -41,6 +41,7 @@ type lane struct {
 	q       map[int64]*entry
 	l       map[int64]int64 // started and unresolved ticket -> lease expiry
 	d       []int64         // resolved without a start, above u; sorted
+	o       []int64         // adopted and not started; sorted
 	v       map[int64]bool
 	records map[string]*record
 	bodies  map[string]body // responses, by request id
@@ -72,22 +73,22 @@ func newLane() *lane {
 	return &lane{q: map[int64]*entry{}, l: map[int64]int64{}, v: map[int64]bool{}, records: map[string]*record{}, bodies: map[string]body{}}
 }
 
-// below counts the members of d under t.
-func (l *lane) below(t int64) int64 {
-	i, _ := slices.BinarySearch(l.d, t)
+// below counts the members of a sorted set under t.
+func below(set []int64, t int64) int64 {
+	i, _ := slices.BinarySearch(set, t)
 	return int64(i)
 }
 
-func (l *lane) addResolved(t int64) {
-	if i, found := slices.BinarySearch(l.d, t); !found {
-		l.d = slices.Insert(l.d, i, t)
+func add(set *[]int64, t int64) {
+	if i, found := slices.BinarySearch(*set, t); !found {
+		*set = slices.Insert(*set, i, t)
 	}
 }
 
-func (l *lane) removeResolved(t int64) bool {
-	i, found := slices.BinarySearch(l.d, t)
+func remove(set *[]int64, t int64) bool {
+	i, found := slices.BinarySearch(*set, t)
 	if found {
-		l.d = slices.Delete(l.d, i, i+1)
+		*set = slices.Delete(*set, i, i+1)
 	}
 	return found
 }
@@ -95,7 +96,7 @@ func (l *lane) removeResolved(t int64) bool {
 // expire ends the life of keys whose end has come.
 func (l *lane) expire(now int64) {
 	if l.format != 0 && l.end <= now {
-		l.scalars, l.q, l.l, l.d, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, map[int64]bool{}
+		l.scalars, l.q, l.l, l.d, l.o, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, nil, map[int64]bool{}
 	}
 	if l.fend <= now {
 		l.f = nil

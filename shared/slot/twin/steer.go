@@ -116,7 +116,10 @@ func (c *call) settleAs(t int64, e *entry, r *record, as slot.Resolution) {
 		if as == slot.Redrive {
 			e.spared, e.first = e.att, 0
 		}
-		c.s.fails, c.l[t] = 0, 0
+		c.s.fails = 0
+		if !c.adopted(t) {
+			c.l[t] = 0
+		}
 		return
 	case slot.ResolveDone:
 		c.finished(r, e.r, t, slot.Done)
@@ -143,7 +146,7 @@ func (s *Store) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, e
 		return slot.Seen{}, err
 	}
 	defer s.end(c, l.Policy)
-	if c.absent && !hold {
+	if c.absent && !hold && !c.restoring() {
 		return c.seen(false), nil
 	}
 	c.begin()
@@ -161,29 +164,35 @@ func (s *Store) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, e
 }
 
 // Purge is slot.Store.Purge.
-func (s *Store) Purge(ctx context.Context, l slot.Lane) (purged int64, err error) {
+func (s *Store) Purge(ctx context.Context, l slot.Lane) (slot.Purging, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.begin(ctx, "purge", l)
 	if err != nil {
-		return 0, err
+		return slot.Purging{}, err
 	}
 	defer s.end(c, l.Policy)
-	if c.absent {
-		return 0, nil
+	if c.absent && !c.restoring() {
+		return slot.Purging{}, nil
 	}
-	purged = c.depth() - c.running()
-	for t, expiry := range c.l {
-		if expiry <= c.now {
-			delete(c.q, t)
-			delete(c.l, t)
-		}
-	}
-	c.d = nil
-	c.s.mark, c.s.u = c.s.nxt, c.s.nxt
-	c.afresh()
+	c.begin()
+	purged := c.depth() - c.running()
+	c.purgeTo(c.s.nxt)
 	c.s.resolved += purged
 	c.extendForTask()
 	c.save()
-	return purged, nil
+	return slot.Purging{Requests: purged, Below: c.s.mark}, nil
+}
+
+// Extend is slot.Store.Extend.
+func (s *Store) Extend(ctx context.Context, l slot.Lane, horizon int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.begin(ctx, "horizon", l)
+	if err != nil || c.absent {
+		return err
+	}
+	c.s.horizon = max(c.s.horizon, horizon)
+	c.save()
+	return nil
 }

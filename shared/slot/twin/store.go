@@ -2,7 +2,9 @@ package twin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +17,8 @@ type Options struct {
 	Now func() int64
 	// Generation is the generation that callers expect. Nil: slot.First.
 	Generation func() slot.Generation
+	// Restore reads what outlived this Redis of a lane. Nil: a call that wants it fails with ErrRestore, unless its context carries it.
+	Restore func(key string) (slot.Marks, error)
 	// Guess is the interval of a lane that has learned none. Nil: slot.ColdInterval.
 	Guess func(policy string) time.Duration
 	// Learned is told the interval of a lane after every call that knows one. Nil: nobody is.
@@ -53,6 +57,21 @@ func New(o Options) *Store {
 	return s
 }
 
+// Caller is what the caller of a script knows, where not all know the same.
+type Caller struct {
+	Generation slot.Generation
+	// Marks are nil where it has not read them.
+	Marks *slot.Marks
+}
+
+// ErrRestore says that a script wants to know what outlived Redis of its lane, and has changed nothing.
+var ErrRestore = errors.New("twin: read the marks of the lane, and call again with them")
+
+type callerKey struct{}
+
+// As returns a context for calls of c.
+func As(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, callerKey{}, c) }
+
 // call is one script under way: the state as read, what is to be saved, and the common arguments.
 type call struct {
 	*lane
@@ -61,6 +80,7 @@ type call struct {
 	key      string
 	now      int64
 	gen      slot.Generation
+	marks    *slot.Marks
 	absent   bool
 	n, burst int64
 	spacing  int64
@@ -97,13 +117,39 @@ func (s *Store) begin(ctx context.Context, op string, l slot.Lane) (*call, error
 	c.s = state.scalars
 	c.absent = c.s.format == 0
 	c.now = max(c.now, c.s.last)
+	if caller, ok := ctx.Value(callerKey{}).(Caller); ok {
+		c.gen, c.marks = caller.Generation, caller.Marks
+	}
 	if !c.absent && c.s.gen > c.gen.Number {
 		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, slot.ErrGeneration)
 	}
+	if err := c.restore(op); err != nil {
+		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, err)
+	}
 	if !c.absent && c.s.gen < c.gen.Number {
-		c.repair()
+		c.repair(op)
 	}
 	return c, nil
+}
+
+// begins are the verbs that begin the life of a lane, reads those that change none.
+var begins, reads = []string{"reserve", "pause", "purge"}, []string{"inspect", "list"}
+
+// restoring says that a lane which is absent or older may have been lost.
+func (c *call) restoring() bool { return c.now < c.gen.RestoreUntil }
+
+// restore gets the marks where the verb needs them.
+func (c *call) restore(op string) (err error) {
+	old := !c.absent && c.s.gen < c.gen.Number && !slices.Contains(reads, op) || c.absent && slices.Contains(begins, op)
+	if !c.restoring() || c.marks != nil || !old || c.without(MarksRestored) {
+		return nil
+	}
+	if c.store.Restore == nil {
+		return ErrRestore
+	}
+	m, err := c.store.Restore(c.key)
+	c.marks = &m
+	return err
 }
 
 // end hands out what the call has published and learned.
@@ -128,7 +174,7 @@ func (c *call) without(r Rule) bool { return c.store.without[r] }
 
 // seen is what every answer carries; next says whether it tells the head.
 func (c *call) seen(next bool) slot.Seen {
-	out := slot.Seen{Now: c.now, Incarnation: c.s.inc, Interval: time.Duration(c.s.isi) * time.Microsecond}
+	out := slot.Seen{Now: c.now, Incarnation: c.s.inc, Interval: time.Duration(c.s.isi) * time.Microsecond, Horizon: c.s.horizon, Lost: c.s.lost}
 	if next {
 		out.Next = c.nextHead()
 	}

@@ -68,6 +68,7 @@ type pair struct {
 	seen    slot.Seen
 	kick    int64
 	paused  []string
+	marks   slot.Marks
 	steers  int
 }
 
@@ -89,14 +90,21 @@ func newPair(t *rapid.T, scripts redis.Scripter, rdb redis.Cmdable, key string) 
 	}}
 	p.scripts = slot.New(p.clock, p, nil)
 	p.scripts.Paused = func(context.Context) []string { return p.paused }
+	p.scripts.Restore = func(context.Context, string) (slot.Marks, error) { return p.marks, nil }
 	p.twin = twin.New(twin.Options{Now: p.clock.Now, Generation: func() slot.Generation { return p.generation }, Keep: true,
-		Paused: func() []string { return p.paused }})
+		Paused: func() []string { return p.paused }, Restore: func(string) (slot.Marks, error) { return p.marks, nil }})
 	return p
 }
 
-// Current and Refresh make a pair its own slot.Generations.
-func (p *pair) Current(context.Context) (slot.Generation, error) { return p.generation, nil }
-func (p *pair) Refresh(context.Context) (slot.Generation, error) { return p.generation, nil }
+// Current, Refresh and Verify make a pair its own slot.Generations.
+func (p *pair) Current() (slot.Generation, error) { return p.generation, nil }
+func (p *pair) Refresh(context.Context) error     { return nil }
+func (p *pair) Verify(_ context.Context, number int64) error {
+	if number != p.generation.Number {
+		p.Fatalf("a life began in generation %d, want %d", number, p.generation.Number)
+	}
+	return nil
+}
 
 // pick draws one of what the calls so far have left, or the zero value where there is nothing.
 func pick[T any](p *pair, list []T, label string) (v T) {
@@ -185,7 +193,8 @@ type verbs interface {
 	Cancel(context.Context, slot.Lane, string) (slot.Cancelling, error)
 	Resolve(context.Context, slot.Lane, string, slot.Resolution, string) (slot.Cancelling, error)
 	Pause(context.Context, slot.Lane, bool) (slot.Seen, error)
-	Purge(context.Context, slot.Lane) (int64, error)
+	Purge(context.Context, slot.Lane) (slot.Purging, error)
+	Extend(context.Context, slot.Lane, int64) error
 	List(context.Context, slot.Lane, slot.ListRequest) (slot.Listed, error)
 	Inspect(context.Context, slot.Lane, string) (slot.State, slot.RequestState, error)
 }

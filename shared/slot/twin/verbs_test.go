@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
 
 func (p *pair) id() string    { return fmt.Sprintf("r%d", rapid.IntRange(0, 7).Draw(p.T, "id")) }
@@ -19,6 +20,13 @@ func (p *pair) reserve() {
 		Immediate: rapid.Bool().Draw(p.T, "immediate"), Adopt: rapid.IntRange(0, 5).Draw(p.T, "adopt") == 0,
 		Submitted: time.UnixMilli(1796119200000), Target: rapid.SampledFrom([]string{"t", "u"}).Draw(p.T, "target"),
 		Redrive: rapid.IntRange(0, 5).Draw(p.T, "redrive") == 0,
+	}
+	if req.Adopt && rapid.Bool().Draw(p.T, "keep") {
+		old := pick(p, p.tickets, "old")
+		req.Ticket, req.K = old.Ticket, rapid.IntRange(0, 2).Draw(p.T, "old k")
+		if old.Ticket != 0 {
+			req.Ticket += int64(rapid.IntRange(0, 3).Draw(p.T, "lost"))
+		}
 	}
 	if in := rapid.SampledFrom([]int64{0, 0, 1, 3000, 70000}).Draw(p.T, "deadline"); in > 0 {
 		req.Deadline = time.UnixMilli(p.clock.Now() + in)
@@ -222,7 +230,9 @@ func (p *pair) operate() {
 	if p.seen.Incarnation == 0 {
 		return
 	}
-	switch rapid.IntRange(3, 9).Draw(p.T, "operation") {
+	switch rapid.IntRange(2, 10).Draw(p.T, "operation") {
+	case 2:
+		p.lose(true)
 	case 3:
 		id := p.id()
 		if err := p.rdb.Del(p.Context(), slot.KeysOf(p.lane.Key).Record(id), slot.KeysOf(p.lane.Key).Response(id)).Err(); err != nil {
@@ -230,8 +240,7 @@ func (p *pair) operate() {
 		}
 		p.twin.Forget(p.lane.Key, id)
 	case 4:
-		p.generation.Number++
-		p.generation.QuarantineUntil = p.clock.Now() + 5000
+		p.lose(false)
 	case 5, 6:
 		p.lane.Spacing = rapid.SampledFrom([]time.Duration{0, 20 * time.Millisecond, time.Second}).Draw(p.T, "spacing")
 		p.lane.Burst = rapid.SampledFrom([]int{1, 3}).Draw(p.T, "burst")
@@ -244,17 +253,46 @@ func (p *pair) operate() {
 	}
 }
 
+// lose loses Redis: all of it, or its last milliseconds; then its generation is another.
+func (p *pair) lose(all bool) {
+	now := p.clock.Now()
+	p.generation.Number++
+	p.generation.QuarantineUntil = now + 5000
+	p.generation.RestoreUntil = rapid.SampledFrom([]int64{0, now + 90000, now + 90000}).Draw(p.T, "restore")
+	p.marks = slot.Marks{Paused: rapid.IntRange(0, 5).Draw(p.T, "was paused") == 0, Reach: now + rapid.SampledFrom([]int64{-1000, 20000}).Draw(p.T, "reach")}
+	if t := pick(p, p.tickets, "purged").Ticket; t != 0 && rapid.IntRange(0, 3).Draw(p.T, "was purged") == 0 {
+		p.marks.Purged = t
+	}
+	if t := pick(p, p.tickets, "parked").Ticket; t != 0 && rapid.IntRange(0, 3).Draw(p.T, "was parked") == 0 {
+		p.marks.Parked = []int64{t}
+	}
+	if !all {
+		return
+	}
+	keys, err := slottest.Keys(p.Context(), p.rdb, p.lane.Key)
+	if err == nil && len(keys) > 0 {
+		err = p.rdb.Del(p.Context(), keys...).Err()
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.twin.Empty()
+}
+
 // steer does what operators do.
 func (p *pair) steer() {
 	id := p.id()
-	switch rapid.IntRange(0, 6).Draw(p.T, "steering") {
+	switch rapid.IntRange(0, 7).Draw(p.T, "steering") {
 	case 0, 1:
 		both(p, "cancel", func(v verbs) (slot.Cancelling, error) { return v.Cancel(p.Context(), p.lane, id) })
 	case 2:
 		hold := rapid.Bool().Draw(p.T, "hold lane")
 		p.seen = both(p, "pause", func(v verbs) (slot.Seen, error) { return v.Pause(p.Context(), p.lane, hold) })
 	case 3:
-		both(p, "purge", func(v verbs) (int64, error) { return v.Purge(p.Context(), p.lane) })
+		both(p, "purge", func(v verbs) (slot.Purging, error) { return v.Purge(p.Context(), p.lane) })
+	case 4:
+		until := p.clock.Now() + rapid.SampledFrom([]int64{-1, 30000}).Draw(p.T, "horizon")
+		both(p, "extend", func(v verbs) (struct{}, error) { return struct{}{}, v.Extend(p.Context(), p.lane, until) })
 	default:
 		as := rapid.SampledFrom([]slot.Resolution{
 			slot.Redrive, slot.Redrive, slot.Skip, slot.ResolveRetry, slot.ResolveDone, slot.ResolveDead,
