@@ -43,13 +43,20 @@ func openStore(ctx context.Context, dir, binary string) (*store, error) {
 	return s, s.fresh(ctx)
 }
 
-// fresh starts an empty pair.
+// fresh starts an empty pair. Nobody is let in before the replica follows: a server takes another identity when its first replica
+// ever connects, which would count as a second loss.
 func (s *store) fresh(ctx context.Context) (err error) {
 	if s.master, err = s.launch(ctx); err != nil {
 		return err
 	}
+	if err := s.attach(ctx); err != nil {
+		return err
+	}
+	if err := s.synced(ctx); err != nil {
+		return err
+	}
 	s.front.point(local(s.master.port))
-	return s.attach(ctx)
+	return nil
 }
 
 // attach starts a replica of the master.

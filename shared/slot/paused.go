@@ -98,18 +98,28 @@ func (p *PausedTargets) List(ctx context.Context) []string {
 	return p.names
 }
 
+// fetch reads the names, for all who ask meanwhile. A caller whose time is over, such as a renewal under a lease that ends, does
+// not wait for it.
 func (p *PausedTargets) fetch(ctx context.Context) {
-	_, _, _ = p.reads.Do("", func() (any, error) {
-		names, err := p.rdb.SMembers(context.WithoutCancel(ctx), pausedKey).Result()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.read = p.now()
-		if err == nil {
-			slices.Sort(names)
-			p.names = names
-		}
-		return nil, err
-	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _, _ = p.reads.Do("", func() (any, error) {
+			names, err := p.rdb.SMembers(context.WithoutCancel(ctx), pausedKey).Result()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.read = p.now()
+			if err == nil {
+				slices.Sort(names)
+				p.names = names
+			}
+			return nil, err
+		})
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
 }
 
 // words is names as the scripts take them: '|name|name|', empty for none.
