@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -219,6 +220,10 @@ func (s *slots) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 		return got, err
 	})
 	return got.State, got.RequestState, err
+}
+
+func (s *slots) Journal(ctx context.Context, l slot.Lane) ([]journal.Entry, error) {
+	return script(s, ctx, "journal", s.in.name, func() ([]journal.Entry, error) { return s.in.world.redis.Journal(ctx0, l) })
 }
 
 func (s *slots) List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error) {
