@@ -6,13 +6,11 @@ import (
 	"testing"
 )
 
-// gate passes connections on. While it is closed bytes go in, from either side, and nothing comes out; while it is mute, nothing
-// comes out to who connected.
+// gate passes connections on. While it is closed bytes go in, from either side, and nothing comes out.
 type gate struct {
 	net.Listener
 	to        string
 	closed    atomic.Bool
-	mute      atomic.Bool
 	swallowed atomic.Int64 // bytes
 }
 
@@ -42,12 +40,12 @@ func (g *gate) pass(from net.Conn) {
 		from.Close()
 		return
 	}
-	go g.copy(from, to, &g.mute)
-	g.copy(to, from, &g.closed)
+	go g.copy(from, to)
+	g.copy(to, from)
 }
 
-// copy ends both sides when one has ended. It swallows while the gate is closed, or shut is set.
-func (g *gate) copy(to, from net.Conn, shut *atomic.Bool) {
+// copy ends both sides when one has ended.
+func (g *gate) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 64<<10)
@@ -56,7 +54,7 @@ func (g *gate) copy(to, from net.Conn, shut *atomic.Bool) {
 		if err != nil {
 			return
 		}
-		if g.closed.Load() || shut.Load() {
+		if g.closed.Load() {
 			g.swallowed.Add(int64(n))
 		} else if _, err := to.Write(buffer[:n]); err != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/policy"
@@ -49,7 +50,10 @@ func request(ctx context.Context, method, path string, header http.Header, body 
 
 // document is the configuration of the scenario.
 func (w *World) document() *policy.Document {
-	respond, exhausted := policy.Immediate, policy.DeadLetter
+	respond, exhausted, ambiguous := policy.Immediate, policy.DeadLetter, policy.Retry
+	if w.Hold {
+		ambiguous = policy.Hold
+	}
 	if w.Park {
 		exhausted = policy.Park
 	}
@@ -61,7 +65,7 @@ func (w *World) document() *policy.Document {
 		Lanes: []*policy.Lane{{
 			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
 			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,
-			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: exhausted, Ambiguous: policy.Retry,
+			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: exhausted, Ambiguous: ambiguous,
 			MaxDepth: 1_000_000, Retention: 720 * time.Hour, Durable: w.Durable,
 		}},
 	}
@@ -74,6 +78,22 @@ type client struct {
 	name  string
 	lane  string
 	keyed bool
+
+	mu sync.Mutex
+	id string // of its request, once it has been told
+}
+
+// learn keeps the id that an answer tells.
+func (c *client) learn(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
+}
+
+func (c *client) told() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
 }
 
 // patience is how long a client waits for an answer, persistence how often it sends a request with a key again.
@@ -126,9 +146,34 @@ func (c *client) submit() {
 			break
 		}
 	}
+	c.lookAfter(&r)
 	if c.keyed && w.strike("sent later", c.name, w.faults().ClientTwice) {
 		time.Sleep(r.span(time.Second, 5*time.Minute))
 		c.send(c.name + " later")
+	}
+}
+
+// lookAfter asks for the state and the result of the request.
+func (c *client) lookAfter(r *roll) {
+	w := c.world
+	id := c.told()
+	if r.float() >= w.Patient || id == "" {
+		return
+	}
+	for range 3 {
+		path, header := "/v1/lanes/"+c.lane+"/requests/"+id, http.Header{"Prefer": {"wait=" + number(int64(r.intn(40)))}}
+		if r.intn(3) == 0 {
+			path, header = path+"/result", http.Header{}
+		}
+		time.Sleep(r.span(time.Millisecond, 20*time.Second))
+		asked, in, out, over := time.Now(), w.pick(&w.ingests, path), &response{header: http.Header{}}, make(chan struct{})
+		w.clients.Go(func() {
+			defer close(over)
+			in.trouble("look " + path)
+			in.ingest.ServeHTTP(out, request(w.ctx, http.MethodGet, path, header, nil))
+			w.oracle.shown(in, c.lane, id, asked, out)
+		})
+		<-over
 	}
 }
 
@@ -142,6 +187,9 @@ func (c *client) send(about string) bool {
 	header := http.Header{"Content-Type": {"text/plain"}}
 	if c.keyed {
 		header.Set("Idempotency-Key", `"`+c.name+`"`)
+	}
+	if r.float() < w.Patient {
+		header.Set("Prefer", []string{"wait=5", "wait=60", "respond-async, wait=20"}[r.intn(3)])
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()

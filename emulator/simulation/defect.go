@@ -41,6 +41,10 @@ const (
 	DeadlineIgnored Defect = "deadline of the head"
 	// FinisherStops: who finishes is told of no head.
 	FinisherStops Defect = "finisher goes on"
+	// NewUnverified: a lane that is new is not verified to be so.
+	NewUnverified Defect = "verification of new lanes"
+	// LookupSkipped: the record store is not asked before a request is adopted.
+	LookupSkipped Defect = "look-up before adoption"
 	// NoDriving: no head is ever fetched.
 	NoDriving Defect = "driving"
 )
@@ -49,6 +53,7 @@ const (
 var Defects = []Defect{
 	SuccessorSkipped, CreateSkipped, RefusalGuessed, ConfirmSkipped, LookSkipped, BusyDropped, OwnerShared, NoDriving,
 	LeaseNotRenewed, AdoptedAtOnce, AgeFromReply, LeaseFromReply, DeadlineIgnored, FinisherStops,
+	NewUnverified, LookupSkipped,
 }
 
 func (w *World) has(d Defect) bool { return w.defects[d] }

@@ -16,8 +16,8 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	o.world.note(l.Key, "%s finish t%s fence %s %s: %s %s; head t%s due %s here=%t at %s", in.name, short(req.Grant.Ticket),
 		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), ahead(res.Next.Due, res.Now), res.Next.Here, ahead(res.Next.At, res.Now))
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
-	t := b.open[req.Grant.Ticket]
-	if res.Verdict == slot.Lost && (r.status != "" && r.fence == req.Grant.Fence || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+	t, lf := b.open[req.Grant.Ticket], o.lifeOf(r, req.Grant.Ticket)
+	if res.Verdict == slot.Lost && (lf.status != "" && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
 		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
 	}
 	if res.Verdict != slot.OK {
@@ -26,25 +26,18 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	if res.Outcome == slot.Retry || res.Outcome == slot.Parked {
 		if t != nil && t.fence == req.Grant.Fence {
 			t.fence, t.expiry, t.ready, t.retried, b.event = 0, 0, res.At, req.Grant.Fence, res.Now
+			lf.touched = time.Now()
 		}
 		return
 	}
-	if r.status != "" && r.fence != req.Grant.Fence {
-		o.violate(l.Key, "I5: %s is ended by two grants", label(r.id))
+	if lf.status != "" && lf.fence != req.Grant.Fence {
+		o.again(r, lf, res.Outcome)
 	}
 	if t != nil {
 		b.event = max(res.Now, res.Next.At)
 	}
 	delete(b.open, req.Grant.Ticket)
-	o.end(r, res.Outcome, req.Grant.Fence)
-}
-
-func (o *oracle) end(r *requestBook, status slot.Outcome, fence int64) {
-	if r.status == "" && !r.acked.IsZero() {
-		o.pending--
-	}
-	r.status, r.fence = status, fence
-	o.last = time.Now()
+	o.end(r, lf, res.Outcome, req.Grant.Fence)
 }
 
 // looked sees a VOID, MISSING or SETTLE.
@@ -60,13 +53,17 @@ func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, 
 	if res.Verdict != slot.Voided || t == nil {
 		return
 	}
-	r := o.request(l.Key, id)
-	if op == "void" && !r.acked.IsZero() && r.ticket == ticket {
+	r := o.lifeOf(o.request(l.Key, id), ticket)
+	switch {
+	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && o.lostSince(r.acked):
+		r.evicted = true
+		o.except(PlaceGivenUp, l.Key, "%s", label(id))
+	case op == "void" && !r.acked.IsZero() && r.ticket == ticket:
 		o.violate(l.Key, "I4: the place of %s is given up after its acknowledgement", label(id))
 	}
 	if op == "settle" && !r.acked.IsZero() && r.tasks > 0 {
 		o.violate(l.Key, "I2: %s is found missing and has a task", label(id))
 	}
 	delete(b.open, ticket)
-	b.event = res.Now
+	b.event, r.touched = res.Now, time.Now()
 }

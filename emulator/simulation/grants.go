@@ -16,8 +16,11 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 	}
 	o.world.note(l.Key, "%s reserve %s: %s t%s", in.name, label(req.ID), res.Verdict, short(res.Ticket))
 	r, b := o.request(l.Key, req.ID), o.lane(l.Key)
-	if !req.Adopt && req.Submitted.Before(r.arrived) {
-		r.arrived = req.Submitted
+	if res.Verdict == slot.Purged {
+		if l := o.lifeOf(r, res.Ticket); l.status == "" { // a purge after a loss, or one that Redis has learned of from the marks
+			o.end(r, l, slot.Outcome(slot.Cancelled), 0)
+		}
+		return
 	}
 	if res.Ticket == 0 || res.Verdict == slot.Replayed {
 		return
@@ -27,9 +30,10 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 			o.violate(l.Key, "duplicate of t%s, which is not open", short(res.Ticket))
 		}
 		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now}
-		if req.Redrive && r.status == slot.GiveUp {
-			o.redriven(r)
-		}
+		o.begins(b, r, req, res.Ticket)
+	}
+	if r.touched = time.Now(); !req.Adopt && req.Submitted.Before(r.arrived) {
+		r.arrived = req.Submitted
 	}
 	if t := b.open[res.Ticket]; res.Verdict != slot.Run && t.fence != 0 && t.expiry > res.Now && b.owners[t.fence] == req.Owner {
 		o.violate(l.Key, "I7: reserve of %s, sent again, does not tell its grant", label(req.ID))
@@ -87,11 +91,19 @@ func (o *oracle) grant(b *laneBook, l slot.Lane, id string, g slot.Grant, now in
 		}
 		return // told again
 	}
+	lf := o.lifeOf(o.request(b.key, id), g.Ticket)
+	lf.touched = time.Now()
+	if o.world.unnoticed() {
+		b.blind[g.Fence] = true
+		b.fence, b.owners[g.Fence], t.fence, t.expiry = g.Fence, g.Owner, g.Fence, g.Expiry
+		return
+	}
 	if b.held {
 		o.violate(b.key, "pause: t%s is granted on a paused lane", short(g.Ticket))
 	}
+	o.targets(b, g)
 	o.exclusion(b, l, g, now)
-	o.sequence(b, id, g, now)
+	o.sequence(b, id, lf, g, now)
 	possible := max(t.ready, b.event, t.expiry, b.gate(l, o.world.Change != nil))
 	o.pace(b, l, now)
 	o.idles = append(o.idles, time.Duration(max(0, now-possible))*time.Millisecond)
@@ -104,9 +116,18 @@ func (o *oracle) grant(b *laneBook, l slot.Lane, id string, g slot.Grant, now in
 }
 
 func (o *oracle) exclusion(b *laneBook, l slot.Lane, g slot.Grant, now int64) {
-	live := 0
+	leases := map[int64]int64{}
 	for ticket, t := range b.open {
-		if t.fence != 0 && t.expiry > now {
+		if t.fence != 0 && !b.blind[t.fence] {
+			leases[ticket] = t.expiry
+		}
+	}
+	for ticket, expiry := range b.shadows {
+		leases[ticket] = max(leases[ticket], expiry)
+	}
+	live := 0
+	for ticket, expiry := range leases {
+		if expiry > now {
 			live++
 			if ticket == g.Ticket {
 				o.violate(b.key, "I1: t%s has a live lease and gets another", short(ticket))
@@ -118,19 +139,23 @@ func (o *oracle) exclusion(b *laneBook, l slot.Lane, g slot.Grant, now int64) {
 	}
 }
 
-func (o *oracle) sequence(b *laneBook, id string, g slot.Grant, now int64) {
+func (o *oracle) sequence(b *laneBook, id string, r *life, g slot.Grant, now int64) {
 	for ticket, t := range b.open {
 		if ticket < g.Ticket && (t.fence == 0 || t.expiry <= now) {
 			o.violate(b.key, "I2: t%s is granted before t%s, which waits", short(g.Ticket), short(ticket))
 		}
 	}
-	r := o.request(b.key, id)
 	if r.started {
 		return
 	}
 	r.started = true
 	for _, a := range o.order {
-		if a.lane == b.key && !a.started && a.status == "" && !a.acked.IsZero() && a.acked.Before(r.arrived) {
+		if a.lane != b.key || a.started || a.status != "" || a.acked.IsZero() || !a.acked.Before(r.arrived) {
+			continue
+		}
+		if window := o.excuse(b.key, a.life, r); window != "" {
+			o.except(window, b.key, "%s starts before %s", label(id), label(a.id))
+		} else {
 			o.violate(b.key, "I2: %s starts before %s, which was acknowledged before it arrived", label(id), label(a.id))
 		}
 	}

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/seriatim/seriatim/functions/executor"
 	"github.com/seriatim/seriatim/functions/ingest"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -24,8 +26,14 @@ type instance struct {
 	kind     string
 	name     string
 	dead     atomic.Bool
-	adopted  sync.Map // ids of requests, kept for a defect
+	blind    atomic.Int64 // when a read of the paused targets failed last, in Unix nanoseconds
+	adopted  sync.Map     // ids of requests, kept for a defect
 	hub      *slot.Hub
+	targets  *slot.PausedTargets // nil where nobody pauses any
+	redis    *redis.Client       // for what is no script, nil where there is no such thing
+	tracker  *generation.Tracker // nil where Redis is never lost
+	linked   atomic.Int64        // the server that its connections reach
+	kept     *lane.Marks
 	ingest   *ingest.Handler
 	executor *executor.Executor
 
@@ -45,19 +53,30 @@ func (w *World) boot(kind string) *instance {
 	if err != nil {
 		panic(err)
 	}
+	if w.Operator || w.Faults.Loss > 0 {
+		in.redis = newClient(in)
+		in.targets = slot.NewPausedTargets(in.redis, in.Now)
+	}
+	if w.Faults.Loss > 0 {
+		in.track()
+		in.kept, in.targets.Lasting = lane.NewMarks(&marked{in}, slots), &marked{in}
+	}
 	targets := &target.Set{}
 	if err := targets.Add("work", &work{in}); err != nil {
 		panic(err)
 	}
 	runner := &lane.Runner{Slots: slots, Targets: targets, Clock: in, Random: in}
-	tasks := lane.Tasks{Queue: client, Kicks: slots, Clock: in, Random: in}
+	tasks := lane.Tasks{Queue: client, Kicks: slots, Marks: in.kept, Clock: in, Random: in}
 	store := lane.Records{Store: &records{in}, Slots: slots, Queue: client, Clock: in}
+	if in.redis != nil {
+		store.Dead = slot.NewDeadLetters(in.redis)
+	}
 	exchange := func(context.Context, string) error { return nil }
 	doc := w.document()
 	if kind == "ingest" {
 		in.ingest = ingest.New(ingest.Config{
 			Policy: doc, Slots: slots, Inspector: slots, Steering: slots, Records: store, Runner: runner, Tasks: tasks, Bodies: client,
-			Exchange: exchange, Drain: &shutdown.Drain{}, Clock: in, Random: in,
+			PausedTargets: in.targets, Ends: in.hub, Exchange: exchange, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 		})
 		return in
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/lane"
@@ -21,18 +22,25 @@ func (w *World) operate(op Operation) {
 }
 
 // call makes one call of an operator. An instance that dies under it answers nothing: 0.
-func (w *World) call(method, path string) int {
+func (w *World) call(method, path string) int { return w.ask(method, path, "").status }
+
+// ask is call with a body, and gives the whole answer.
+func (w *World) ask(method, path, body string) *response {
 	in, out, over := w.pick(&w.ingests, path), &response{header: http.Header{}}, make(chan struct{})
 	go func() {
 		defer close(over)
-		in.ingest.ServeHTTP(out, request(w.ctx, method, path, http.Header{}, nil))
+		path, query, _ := strings.Cut(path, "?")
+		r := request(w.ctx, method, path, http.Header{}, []byte(body))
+		r.URL.RawQuery = query
+		in.ingest.ServeHTTP(out, r)
+		w.oracle.operated(in, path, out)
 	}()
 	<-over
-	w.note("", "%s %s: %d", method, path, out.status)
-	return out.status
+	w.note("", "%s %s %s: %d", method, path, body, out.status)
+	return out
 }
 
-// operateAtRandom pauses and resumes lanes, cancels requests, and redrives and skips what is parked, until the clients have gone.
+// operateAtRandom does all that an operator can, until the clients have gone.
 func (w *World) operateAtRandom(gone <-chan struct{}) {
 	for i := 0; ; i++ {
 		r := w.dice.roll("operates", fmt.Sprint(i))
@@ -42,36 +50,79 @@ func (w *World) operateAtRandom(gone <-chan struct{}) {
 			return
 		default:
 		}
-		key := fmt.Sprintf("L%d", r.intn(max(1, w.Lanes)))
-		lane := "/v1/lanes/" + key
-		switch head := w.Head(key); r.intn(8) {
-		case 0:
-			w.call(http.MethodPost, lane+"/pause")
-		case 1, 2:
-			w.call(http.MethodPost, lane+"/resume")
-		case 3, 4:
-			w.call(http.MethodPost, lane+"/dead-letters/"+head+"/redrive")
-		case 5:
-			w.call(http.MethodPost, lane+"/requests/"+head+"/skip")
-		default:
-			if id := w.oracle.someRequest(key, &r); id != "" {
-				w.call(http.MethodDelete, lane+"/requests/"+id)
-			}
-		}
+		w.steer(fmt.Sprintf("L%d", r.intn(max(1, w.Lanes))), &r)
 	}
+}
+
+// steer makes one call about the lane of key, drawn from r.
+func (w *World) steer(key string, r *roll) {
+	lane, head := "/v1/lanes/"+key, w.Head(key)
+	some := func(which func(*requestBook) bool) string { return w.oracle.some(key, r, which) }
+	open := func(b *requestBook) bool { return b.status == "" }
+	dead := func(b *requestBook) bool { return b.status == slot.GiveUp }
+	switch r.intn(24) {
+	case 0, 1:
+		w.call(http.MethodPost, lane+"/pause")
+	case 2, 3, 4:
+		w.call(http.MethodPost, lane+"/resume")
+	case 5, 6:
+		w.call(http.MethodPost, lane+"/dead-letters/"+head+"/redrive")
+	case 7:
+		w.call(http.MethodPost, lane+"/requests/"+head+"/skip")
+	case 8, 9, 10:
+		w.ask(http.MethodPost, lane+"/requests/"+head+"/resolve", resolution(r))
+	case 11, 12, 13, 14:
+		w.call(http.MethodDelete, lane+"/requests/"+some(open))
+	case 15:
+		w.call(http.MethodPost, lane+"/purge")
+	case 16, 17:
+		w.call(http.MethodPost, lane+"/dead-letters/"+some(dead)+"/redrive")
+	case 18:
+		w.call(http.MethodPost, lane+"/dead-letters/redrive")
+	case 19:
+		w.call(http.MethodPost, "/v1/targets/work/pause")
+	case 20, 21:
+		w.call(http.MethodPost, "/v1/targets/work/resume")
+	case 22:
+		w.ask(http.MethodGet, lane+"/requests?page_size=50", "")
+	default:
+		w.ask(http.MethodGet, lane+"/dead-letters", "")
+	}
+}
+
+// resolution is what somebody says became of a request.
+func resolution(r *roll) string {
+	return `{"as":"` + []string{"retry", "done", "dead"}[r.intn(3)] + `"}`
 }
 
 // setFree ends what an operator left: the proof is that all lanes come to their end then.
 func (w *World) setFree() {
+	if w.pausedSince("work").IsZero() == false {
+		w.call(http.MethodPost, "/v1/targets/work/resume")
+	}
 	for i := range max(1, w.Lanes) {
 		key := fmt.Sprintf("L%d", i)
+		r := w.dice.roll("sets free", key)
 		switch s := w.state(key); s.Stands {
 		case slot.StandsPaused:
 			w.call(http.MethodPost, "/v1/lanes/"+key+"/resume")
 		case slot.StandsParked:
-			w.call(http.MethodPost, "/v1/lanes/"+key+"/dead-letters/"+s.Next.Request+"/redrive")
+			if r.intn(3) == 0 {
+				w.call(http.MethodPost, "/v1/lanes/"+key+"/requests/"+s.Next.Request+"/skip")
+			} else {
+				w.call(http.MethodPost, "/v1/lanes/"+key+"/dead-letters/"+s.Next.Request+"/redrive")
+			}
+		case slot.StandsUnknown:
+			w.ask(http.MethodPost, "/v1/lanes/"+key+"/requests/"+s.Next.Request+"/resolve", resolution(&r))
 		}
 	}
+}
+
+// pausedSince is when a target was paused, zero for one that is not.
+func (w *World) pausedSince(name string) time.Time {
+	w.performing.Lock()
+	defer w.performing.Unlock()
+	return w.plain.paused(name)
 }
 
 // Dispatches is how many the queue has made so far, Runs how many the target has seen.
@@ -95,7 +146,10 @@ func (w *World) state(key string) slot.State {
 	if err != nil {
 		panic(err)
 	}
-	s, _, err := w.redis.Inspect(ctx0, l.Slot, "")
+	s, err := perform(w, caller{Caller: w.newest()}, func(as context.Context) (slot.State, error) {
+		s, _, err := w.redis.Inspect(as, l.Slot, "")
+		return s, err
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -105,8 +159,8 @@ func (w *World) state(key string) slot.State {
 // The scripts by which operators steer are slot.Store's; the oracle sees what they end.
 
 func (s *slots) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, error) {
-	return script(s, ctx, "pause", l.Key, func() (slot.Seen, error) {
-		seen, err := s.in.world.redis.Pause(ctx0, l, hold)
+	return script(s, ctx, l, "pause", l.Key, func(as context.Context) (slot.Seen, error) {
+		seen, err := s.in.world.redis.Pause(as, l, hold)
 		if err == nil {
 			s.in.world.oracle.held(l, hold)
 		}
@@ -115,8 +169,8 @@ func (s *slots) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, e
 }
 
 func (s *slots) Purge(ctx context.Context, l slot.Lane) (slot.Purging, error) {
-	return script(s, ctx, "purge", l.Key, func() (slot.Purging, error) {
-		n, err := s.in.world.redis.Purge(ctx0, l)
+	return script(s, ctx, l, "purge", l.Key, func(as context.Context) (slot.Purging, error) {
+		n, err := s.in.world.redis.Purge(as, l)
 		if err == nil {
 			s.in.world.oracle.purged(l)
 		}
@@ -125,8 +179,8 @@ func (s *slots) Purge(ctx context.Context, l slot.Lane) (slot.Purging, error) {
 }
 
 func (s *slots) Cancel(ctx context.Context, l slot.Lane, requestID string) (slot.Cancelling, error) {
-	return script(s, ctx, "cancel", requestID, func() (slot.Cancelling, error) {
-		res, err := s.in.world.redis.Cancel(ctx0, l, requestID)
+	return script(s, ctx, l, "cancel", requestID, func(as context.Context) (slot.Cancelling, error) {
+		res, err := s.in.world.redis.Cancel(as, l, requestID)
 		ended := res
 		ended.Status = slot.Cancelled
 		s.in.world.oracle.settledBy(l, requestID, ended, err)
@@ -135,8 +189,8 @@ func (s *slots) Cancel(ctx context.Context, l slot.Lane, requestID string) (slot
 }
 
 func (s *slots) Resolve(ctx context.Context, l slot.Lane, requestID string, as slot.Resolution, owner string) (slot.Cancelling, error) {
-	return script(s, ctx, "resolve", owner, func() (slot.Cancelling, error) {
-		res, err := s.in.world.redis.Resolve(ctx0, l, requestID, as, owner)
+	return script(s, ctx, l, "resolve", owner, func(call context.Context) (slot.Cancelling, error) {
+		res, err := s.in.world.redis.Resolve(call, l, requestID, as, owner)
 		s.in.world.oracle.settledBy(l, requestID, res, err)
 		return res, err
 	})
@@ -150,21 +204,34 @@ func (o *oracle) held(l slot.Lane, hold bool) {
 	b.held, b.event = hold, time.Now().UnixMilli()
 }
 
-// someRequest draws a request of a lane that nobody will send again, "" for none: a cancelled one that comes again is another
-// request under its id, which the books do not tell apart.
-func (o *oracle) someRequest(key string, r *roll) string {
+// some draws one of the requests of a lane, "" for none.
+func (o *oracle) some(key string, r *roll, which func(*requestBook) bool) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var ids []string
 	for _, one := range o.order {
-		if one.lane == key && one.status == "" && one.client != "" && !one.keyed {
+		if one.lane == key && which(one) {
 			ids = append(ids, one.id)
 		}
 	}
 	if len(ids) == 0 {
-		return ""
+		return "none"
 	}
 	return ids[r.intn(len(ids))]
+}
+
+// operated sees what an operator is answered.
+func (o *oracle) operated(in *instance, path string, out *response) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	parts := strings.Split(path, "/") // "", v1, lanes, key, ...
+	id := out.header.Get("Seriatim-Request-Id")
+	if out.status == http.StatusAccepted && id != "" {
+		o.accepted(o.request(parts[3], id), out)
+	}
+	if strings.HasSuffix(path, "/requests") {
+		o.listed(parts[3], out)
+	}
 }
 
 // purged sees that all that waits was cancelled.
@@ -177,20 +244,35 @@ func (o *oracle) purged(l slot.Lane) {
 			continue
 		}
 		delete(b.open, ticket)
-		if r := o.request(l.Key, t.request); r.status == "" {
-			o.end(r, slot.Outcome(slot.Cancelled), 0)
+		if r := o.request(l.Key, t.request); b.lives[ticket].status == "" {
+			o.end(r, b.lives[ticket], slot.Outcome(slot.Cancelled), 0)
 		}
 	}
 	b.event = now
 }
 
-// redriven begins another life of a dead request. o.mu is held.
-func (o *oracle) redriven(r *requestBook) {
-	r.status, r.fence, r.answered = "", 0, false
-	if !r.acked.IsZero() {
-		o.pending++
+// targets checks that nothing starts against a paused target once every instance must know. What it knew when it sent the call
+// counts, and how long the slowest read may have taken.
+func (o *oracle) targets(b *laneBook, g slot.Grant) {
+	by, since := o.world.by, o.world.plain.paused("work")
+	if since.IsZero() || by.sent.Sub(since) <= slot.PausedWithin+slowestRead || by.in.stoodSince(since) {
+		return
 	}
+	if by.sent.Sub(time.Unix(0, by.in.blind.Load())) < blindFor {
+		o.except(PausedUnread, b.key, "t%s is granted %v after its target was paused", short(g.Ticket), time.Since(since))
+		return
+	}
+	o.violate(b.key, "pause: t%s is granted %v after its target was paused", short(g.Ticket), time.Since(since))
 }
+
+// PausedUnread: an instance that cannot read the paused targets goes on with those that it knew.
+const PausedUnread = "paused targets not readable"
+
+// blindFor is how long an instance goes on with what it knew after a read that failed.
+const blindFor = slot.PausedWithin + time.Second
+
+// slowestRead is how long a read of the paused targets takes at most, twice: one that fails is made anew.
+const slowestRead = 2 * tries * (timeout + 5*time.Second)
 
 // settledBy sees that an operator has ended a request, or has set it free to run again.
 func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err error) {
@@ -204,12 +286,12 @@ func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err erro
 	if res.Status == slot.Open {
 		return
 	}
-	fence := int64(0)
+	fence, lf := int64(0), o.lifeOf(r, res.Ticket)
 	if t := b.open[res.Ticket]; t != nil {
-		fence = t.retried
+		fence = max(t.retried, t.fence)
 	}
 	delete(b.open, res.Ticket)
-	if r.status == "" {
-		o.end(r, slot.Outcome(res.Status), fence)
+	if lf.status == "" {
+		o.end(r, lf, slot.Outcome(res.Status), fence)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,14 +40,31 @@ type queue struct {
 	mu      sync.Mutex
 	engine  *engine.Engine
 	timer   *time.Timer
-	tasks   map[string]string // live task -> its request, "" for a kick
+	tasks   map[string]task // live ones
 	cancels map[*engine.Attempt]context.CancelFunc
 	sent    int
 	over    bool
 }
 
+// task is what a task is for. A kick has no request.
+type task struct {
+	kind, request, client string
+	ticket                int64
+	due                   time.Time
+}
+
+// taskOf reads a sealed envelope.
+func taskOf(body []byte) task {
+	t := task{kind: field(body, `"kind":"`), request: field(body, `"id":"`), client: sender(body)}
+	if _, rest, found := bytes.Cut(body, []byte(`"ticket":`)); found {
+		digits, _, _ := bytes.Cut(rest, []byte(","))
+		t.ticket, _ = strconv.ParseInt(string(digits), 10, 64)
+	}
+	return t
+}
+
 func newQueue(w *World) *queue {
-	q := &queue{world: w, tasks: map[string]string{}, cancels: map[*engine.Attempt]context.CancelFunc{}}
+	q := &queue{world: w, tasks: map[string]task{}, cancels: map[*engine.Attempt]context.CancelFunc{}}
 	f := w.Faults
 	faults := engine.Faults{Jitter: engine.Delay{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond}}
 	if f.Late > 0 {
@@ -116,16 +134,17 @@ func (q *queue) create(req *cloudtaskspb.CreateTaskRequest) (*cloudtaskspb.Task,
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	body := req.GetTask().GetHttpRequest().GetBody()
-	request := field(body, `"id":"`)
+	made := taskOf(body)
+	made.due = req.GetTask().GetScheduleTime().AsTime()
 	task, err := q.engine.CreateTask(time.Now(), proto.CloneOf(req))
-	q.world.note(field(body, `"key":"`), "create task of %s: %v, due %+v", label(request), err,
+	q.world.note(field(body, `"key":"`), "create %s task of %s: %v, due %+v", made.kind, label(made.request), err,
 		time.Until(req.GetTask().GetScheduleTime().AsTime()))
 	if err == nil {
-		q.tasks[req.GetTask().GetName()] = request
-		if request == "" {
+		q.tasks[req.GetTask().GetName()] = made
+		if made.request == "" {
 			q.world.count("kick task")
 		}
-		q.world.oracle.taskCreated(request, sender(body))
+		q.world.oracle.taskCreated(made)
 		q.pump()
 	}
 	return task, err
@@ -191,12 +210,12 @@ func (q *queue) finish(a *engine.Attempt, status int, in *instance) {
 		delete(q.cancels, a)
 	}
 	q.engine.Finish(time.Now(), a, engine.Result{Status: status})
-	request, live := q.tasks[a.Task]
+	gone, live := q.tasks[a.Task]
 	q.world.note(field(a.Request.Body, `"key":"`), "%s answers task of %s: %d", in.name, label(field(a.Request.Body, `"id":"`)), status)
 	if live && status/100 == 2 {
 		if _, err := q.engine.GetTask(time.Now(), a.Task, cloudtaskspb.Task_BASIC); err != nil {
 			delete(q.tasks, a.Task)
-			q.world.oracle.taskGone(request)
+			q.world.oracle.taskGone(gone)
 		}
 	}
 	q.pump()

@@ -24,6 +24,8 @@ type Result struct {
 	// Dead are the requests that were given up, Cancelled those taken out.
 	Dead, Cancelled   int
 	Dispatches, Tasks int64
+	// Exceptions counts what the windows that are stated allowed, by window.
+	Exceptions map[string]int
 	// Steps are the calls over a network, Faults what went wrong in them.
 	Steps, Faults int
 	// Makespan is from the first submission to the last end.
@@ -76,6 +78,6 @@ func (w *World) result() Result {
 	return Result{
 		Scenario: w.Scenario, Violations: slices.Clone(o.violations), Requests: acked, Queued: o.queued, Runs: o.runs, Dead: dead, Cancelled: cancelled,
 		Dispatches: stats.Dispatches, Tasks: stats.Created, Makespan: o.last.Sub(w.start), Took: slices.Clone(o.took), Idle: o.idle, Idles: slices.Sorted(slices.Values(o.idles)),
-		Calls: w.counts, Steps: int(w.steps.Load()), Faults: len(w.struck), struck: w.struck, lines: w.lines,
+		Exceptions: o.excepted, Calls: w.counts, Steps: int(w.steps.Load()), Faults: len(w.struck), struck: w.struck, lines: w.lines,
 	}
 }

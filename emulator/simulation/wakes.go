@@ -75,6 +75,29 @@ func (b *broker) publish(key string, ticket, at int64) {
 	}
 }
 
+// reconnect has all connections break and be made anew: what was published meanwhile is lost.
+func (b *broker) reconnect() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.subs {
+		for _, c := range s.channels {
+			s.send(&redis.Subscription{Kind: "subscribe", Channel: c})
+		}
+	}
+}
+
+// ended publishes the end of a request.
+func (b *broker) ended(key, id string) {
+	channel := slot.KeysOf(key).Ended()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.subs {
+		if slices.Contains(s.channels, channel) && !b.world.strike("lost wake-up", s.in.name, b.world.faults().WakeLost) {
+			s.send(&redis.Message{Channel: channel, Payload: id + " 0"})
+		}
+	}
+}
+
 // send delivers a moment later.
 func (s *subscription) send(message any) {
 	r := s.broker.world.dice.roll("wake-up", s.in.name)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot/twin"
 )
@@ -22,7 +23,10 @@ type World struct {
 	defects map[Defect]bool
 	start   time.Time
 	redis   *twin.Store
+	plain   *plain
 	records *record.Memory
+	marks   *marks.Memory
+	lived   atomic.Bool // Redis has had its first life
 	oracle  *oracle
 	queue   *queue
 	wakes   *broker
@@ -30,12 +34,17 @@ type World struct {
 
 	steps atomic.Int64 // calls over a network, each a point of fault
 
+	performing sync.Mutex // held by the one command that Redis carries out; guards the two below, redis and plain
+	by         caller
+	server     int64 // the life of the server
+
 	mu        sync.Mutex // guards all below; steps of the world are short and never wait under it
 	ingests   []*instance
 	executors []*instance
 	old       []*instance
 	made      int
 	stalled   time.Time
+	away      time.Time // until then the record store is not to be reached
 	clients   sync.WaitGroup
 	interval  time.Duration
 	struck    []strike
@@ -82,10 +91,12 @@ func newWorld(s Scenario) *World {
 	w.oracle = newOracle(w)
 	w.wakes = newBroker(w)
 	w.queue = newQueue(w)
-	w.records = record.NewMemory(time.Now)
+	w.records, w.plain = record.NewMemory(time.Now), newPlain()
+	w.plain.gone, w.plain.info = w.oracle.letterGone, w.info
+	w.marks = marks.NewMemory(time.Now)
 	w.redis = twin.New(twin.Options{
 		Now: func() int64 { return time.Now().UnixMilli() }, Guess: w.guess, Learned: w.learned, Publish: w.wakes.publish,
-		Without: s.Without,
+		Without: s.Without, Paused: func() []string { return w.by.blocked },
 	})
 	for range s.Ingests {
 		w.ingests = append(w.ingests, w.boot("ingest"))
@@ -138,6 +149,8 @@ func (w *World) run() {
 		go w.sweep()
 	}
 	gone := make(chan struct{})
+	go w.outages()
+	go w.lose(gone)
 	if w.Operator {
 		go w.operateAtRandom(gone)
 	}
@@ -152,6 +165,7 @@ func (w *World) run() {
 			w.oracle.wedged()
 		}
 	}
+	w.oracle.audit()
 	w.stop()
 	time.Sleep(unwind)
 	w.wakes.close()

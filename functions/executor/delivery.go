@@ -103,17 +103,13 @@ func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) i
 	switch {
 	case errors.Is(err, lane.ErrLeaseLost):
 		return http.StatusConflict
-	case errors.Is(err, lane.ErrUndecided):
-		logging.FromContext(ctx).ErrorContext(ctx, "attempt left undecided: the redelivery asks the durable store first",
-			logging.Ticket, v.Grant.Ticket, logging.Request, d.env.ID, logging.Error, err.Error())
-		return http.StatusConflict
 	case err != nil:
 		return d.unreachable(ctx, "run", err)
 	case ended.Verdict != slot.OK:
 		// Another grant ended it, or has it: the redelivery finds what happened.
 		return http.StatusConflict
 	}
-	durable := d.persistent(ctx, d.env, v.Grant, ended)
+	durable := d.persistent(ctx, d.env, ended)
 	if ended.Outcome == slot.Parked {
 		d.park(ctx, v.Grant.Ticket)
 	}
@@ -135,7 +131,7 @@ func (d *delivery) run(ctx context.Context, v slot.Started, sent time.Time, env 
 	}
 	// A run goes on when Cloud Tasks hangs up: its effect is under way, and only its end can be recorded.
 	return d.Runner.Run(context.WithoutCancel(ctx), lane.Attempt{
-		Lane: d.lane, Grant: v.Grant, Request: env, Sent: sent, K: env.K, Own: own, Adopted: v.Grant.Ticket < v.Incarnation,
+		Lane: d.lane, Grant: v.Grant, Request: env, Sent: sent, K: env.K, Own: own,
 	})
 }
 

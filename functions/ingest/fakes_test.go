@@ -87,11 +87,9 @@ func (l *lines) String() string {
 // records are durable records that can be told to fail.
 type records struct {
 	*record.Memory
-	err       error
-	getErr    error // of Get alone
-	deleteErr error // of Delete alone
-	// putting, where it is set, is called with each Put, and calls put for it to take effect.
-	putting    func(put func() (record.Record, error)) (record.Record, error)
+	err        error
+	getErr     error // of Get alone
+	deleteErr  error // of Delete alone
 	puts, gets atomic.Int64
 }
 
@@ -115,11 +113,7 @@ func (f *records) Put(ctx context.Context, r record.Record) (record.Record, erro
 	if f.err != nil {
 		return record.Record{}, f.err
 	}
-	put := func() (record.Record, error) { return f.Memory.Put(ctx, r) }
-	if putting := f.putting; putting != nil {
-		return putting(put)
-	}
-	return put()
+	return f.Memory.Put(ctx, r)
 }
 
 func (f *records) List(ctx context.Context, key string, status record.Status, size int, token string) (record.Page, error) {

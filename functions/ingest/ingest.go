@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
-	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/record"
@@ -41,7 +40,6 @@ type Slots interface {
 type Inspector interface {
 	Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error)
 	List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error)
-	Journal(ctx context.Context, l slot.Lane) ([]journal.Entry, error)
 }
 
 // Records are the durable records, beside those in Redis.
@@ -60,8 +58,6 @@ type Records interface {
 	// Persist makes the record of e's request durable, where the lane is, or a task that will, and returns how the request ended
 	// for good. After an error the record is in Redis alone.
 	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
-	// Free lets Redis keep less of what the durable store has decided.
-	Free(ctx context.Context, l lane.Lane, e taskqueue.Envelope, g slot.Grant)
 }
 
 // Config is what a Handler works with. All fields are required, but for Reads where the policy has no origins, and those of Health.

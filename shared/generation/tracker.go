@@ -126,7 +126,18 @@ func (t *Tracker) Check(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	return t.renew(context.WithoutCancel(ctx))
+	// A caller whose time is over does not wait: a renewal under a lease that ends, say.
+	over := make(chan error, 1)
+	go func() {
+		defer close(over)
+		over <- t.renew(context.WithoutCancel(ctx))
+	}()
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Verify looks at once whether the marker is that of the current generation, of this number. If not, it learns the new generation,

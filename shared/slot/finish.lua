@@ -42,8 +42,6 @@ if not (e and e.r == r) then
   if rec[1] and not absent and voided(t) and tonumber(rec[2] or 0) == fence and outcome == 'done' then
     passWhenFull()
     record('done', arg(6))
-    note('done', t, r, arg(6), 'f', fence)
-    save()
     return final('done')
   end
   return answer('LOST')
@@ -60,8 +58,8 @@ if outcome == 'retry' then
   if narg(14) > 0 then backoff = narg(14) end
   backoff = math.ceil(backoff)
   if arg(15) == '0' then e.spared = e.spared + 1 end
-  local given = exhausted(e, 0, narg(10), narg(11))
-  if given then outcome, reason = 'dead', given end
+  if e.att - e.spared >= narg(10) then outcome, reason = 'dead', 'attempts'
+  elseif now - e.first >= narg(11) then outcome, reason = 'dead', 'max-age' end
 else
   set('fails', 0)
 end
@@ -79,7 +77,6 @@ if outcome == 'retry' then
     if e.parked == 1 then e.due = standingUntil(narg(8), jitter) end
   end
   put(t, e)
-  note(e.parked == 1 and 'park' or 'retry', t, r, reason, 'f', fence, 'k', e.k, 'b', e.nb)
   redis.call('ZADD', L, 0, int(t))
   leases = {}
   set('since', now)
@@ -95,7 +92,6 @@ end
 -- The successor of a head that died of a retryable failure waits as long as the head would have.
 if backoff > 0 then set('hold', math.max(s.hold, now + backoff)) end
 record(outcome, reason)
-note(outcome, t, r, reason, 'f', fence, 'b', backoff > 0 and s.hold or 0)
 resolve(t)
 extend(math.max(now + retention, s.hold) + 60000)
 wake()

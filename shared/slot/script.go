@@ -26,9 +26,6 @@ var renewLua string
 //go:embed finish.lua
 var finishLua string
 
-//go:embed ending.lua
-var endingLua string
-
 //go:embed confirm.lua
 var confirmLua string
 
@@ -52,9 +49,6 @@ var recordsLua string
 
 //go:embed horizon.lua
 var horizonLua string
-
-//go:embed journal.lua
-var journalLua string
 
 //go:embed inspect.lua
 var inspectLua string
@@ -96,7 +90,6 @@ var (
 	startScript   = newScript("start", startLua)
 	renewScript   = newScript("renew", renewLua)
 	finishScript  = newScript("finish", finishLua)
-	endingScript  = newScript("ending", endingLua)
 	confirmScript = newScript("confirm", confirmLua)
 	voidScript    = newScript("void", voidLua)
 	missingScript = newScript("missing", missingLua)
@@ -105,7 +98,6 @@ var (
 	listScript    = newReader("list", listLua)
 	recordsScript = newReader("records", recordsLua)
 	horizonScript = newScript("horizon", horizonLua)
-	journalScript = newReader("journal", journalLua)
 	flushedScript = newScript("flushed", flushedLua)
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -89,12 +88,11 @@ func (c *call) missing(h slot.Head, word string) slot.Looked {
 	r := c.record(h.Request)
 	if word == "void" {
 		r.reason, r.detail = "task-missing", "the queue no longer has the task of this request"
-		c.voidTicket(t, e, 0)
+		c.voidTicket(t)
 		c.save()
 		return answer(slot.Voided)
 	}
 	r.status, r.finished, r.durable, r.end = word, c.now, "1", c.now+c.retain
-	c.note(journal.Entry{Event: journal.Settle, Ticket: t, Request: h.Request, Reason: word})
 	c.resolve(t)
 	c.s.prev = 0
 	c.wake()

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
@@ -90,10 +89,6 @@ func (p *pair) finish() {
 		K:       rapid.IntRange(-1, 2).Draw(p.T, "k"), Own: rapid.Bool().Draw(p.T, "own"),
 		Counts: rapid.IntRange(0, 3).Draw(p.T, "counts") > 0, Jitter: rapid.SampledFrom([]float64{1, 0.8, 1.2}).Draw(p.T, "jitter"),
 		RetryAfter: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(p.T, "retry after"),
-	}
-	if rapid.IntRange(0, 3).Draw(p.T, "ending") == 0 {
-		both(p, "ending", func(v verbs) (slot.Ending, error) { return v.Ending(p.Context(), p.lane, req) })
-		return
 	}
 	res := both(p, "finish", func(v verbs) (slot.Finished, error) { return v.Finish(p.Context(), p.lane, req) })
 	p.seen = res.Seen
@@ -228,19 +223,6 @@ func (p *pair) list() {
 		req.After = 0
 	}
 	both(p, "list", func(v verbs) (slot.Listed, error) { return v.List(p.Context(), p.lane, req) })
-}
-
-func (p *pair) journal() {
-	both(p, "journal", func(v verbs) ([]journal.Entry, error) { return v.Journal(p.Context(), p.lane) })
-}
-
-// entries are the lane's journal.
-func entries(p *pair, v verbs) []journal.Entry {
-	list, err := v.Journal(p.Context(), p.lane)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return list
 }
 
 // operate does what no verb does: the end of a record, a new generation, a new policy, paused targets.

@@ -54,10 +54,7 @@ func (c *call) void(id string, t int64, atOnce bool, looked, fence int64) slot.V
 	if !atOnce && e.p >= looked && !c.without(VoidPastDeadline) {
 		return slot.Kept
 	}
-	if !unused {
-		fence = 0
-	}
-	c.voidTicket(t, e, fence)
+	c.voidTicket(t)
 	if e.att == 0 || unused {
 		delete(c.records, id)
 	}

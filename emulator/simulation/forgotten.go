@@ -1,0 +1,149 @@
+package simulation
+
+import (
+	"maps"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// The windows that a loss of Redis opens: what happens in them is counted and no violation.
+const (
+	// OrderAmongOld: of two requests that were both accepted before Redis was emptied, the later one starts first.
+	OrderAmongOld = "order among those accepted before a full loss"
+	// OrderInLag: the order of requests of the milliseconds that a replica lacked.
+	OrderInLag = "order among those of the lost milliseconds"
+	// HorizonUnkept: a request that was accepted after a full loss starts before one whose task comes later than what was kept.
+	HorizonUnkept = "horizon not kept"
+	// TaskLate: the same, before one whose task comes later than its schedule.
+	TaskLate = "task later than the horizon"
+	// SecondAccept: a result that was in Redis alone is lost, and there is another.
+	SecondAccept = "second accept"
+	// AcceptedAgain is the same where the lane is not durable.
+	AcceptedAgain = "second accept, not durable"
+	// CancelForgotten: a cancelled request of which only Redis knew comes back.
+	CancelForgotten = "cancel forgotten"
+	// PauseForgotten: a lane is paused, and that was not kept yet.
+	PauseForgotten = "pause not kept"
+	// ToldTwice: a client is told another result, of a lane that is not durable.
+	ToldTwice = "another result told, not durable"
+	// NotYetBack: the state of an accepted request is asked for before its task has brought it back.
+	NotYetBack = "state unknown until its task comes"
+	// PlaceGivenUp: the place of a request that came back is given up, since its new task is not there in time.
+	PlaceGivenUp = "place given up after coming back"
+)
+
+// lossBook is a loss. What happened after since is lost.
+type lossBook struct {
+	how       Loss
+	since, at time.Time
+	horizons  map[string]time.Time // as kept outside Redis, by lane
+}
+
+// forgets says that Redis no longer knows what happened at t.
+func (l lossBook) forgets(t time.Time) bool {
+	return t.Before(l.at) && (l.how != RolledBack || t.After(l.since))
+}
+
+// lostSince says that Redis has forgotten what happened at t.
+func (o *oracle) lostSince(t time.Time) bool {
+	for _, l := range o.losses {
+		if l.forgets(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// placeBook is what a replica knows of a lane.
+type placeBook map[int64]ticketBook
+
+func (o *oracle) snapshot() map[string]placeBook {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	books := map[string]placeBook{}
+	for key, b := range o.lanes {
+		books[key] = placeBook{}
+		for ticket, t := range b.open {
+			books[key][ticket] = *t
+		}
+	}
+	return books
+}
+
+// emptied sees that Redis has lost everything, rolledBack that it has what books say. performing is held.
+func (o *oracle) emptied(how Loss) {
+	o.lost(lossBook{how: how, since: o.world.start, at: time.Now()}, nil)
+}
+
+func (o *oracle) rolledBack(books map[string]placeBook, since time.Time) {
+	o.lost(lossBook{how: RolledBack, since: since, at: time.Now()}, books)
+}
+
+func (o *oracle) lost(l lossBook, books map[string]placeBook) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l.horizons = map[string]time.Time{}
+	for key, b := range o.lanes {
+		kept, _ := o.world.marks.Read(ctx0, key)
+		l.horizons[key] = kept.Horizon
+		if b.held && !kept.Paused {
+			o.except(PauseForgotten, key, "")
+			b.held = false
+		}
+		b.forget(books[key], l.at.UnixMilli())
+	}
+	o.losses = append(o.losses, l)
+	for _, r := range o.order {
+		r.shaken = r.shaken || l.how == RolledBack && r.touched.After(l.since)
+	}
+}
+
+// forget replaces what Redis knows of the lane's places. Leases that live on are kept in mind.
+func (b *laneBook) forget(known placeBook, now int64) {
+	for ticket, t := range b.open {
+		if t.fence != 0 && t.expiry > now {
+			b.shadows[ticket] = max(b.shadows[ticket], t.expiry)
+		}
+	}
+	maps.Copy(b.lost, b.open)
+	b.open = map[int64]*ticketBook{}
+	for ticket, t := range known {
+		b.open[ticket] = &t
+		delete(b.lost, ticket)
+	}
+}
+
+// excuse names the window in which r may start before a, which was acknowledged before r arrived; "" for none.
+func (o *oracle) excuse(lane string, a, r *life) string {
+	if a.evicted {
+		return PlaceGivenUp
+	}
+	for i := len(o.losses) - 1; i >= 0; i-- {
+		switch l := o.losses[i]; {
+		case l.how == RolledBack && (a.shaken || r.shaken):
+			return OrderInLag
+		case l.how == RolledBack || a.placed.After(l.at):
+		case r.arrived.Before(l.at):
+			return OrderAmongOld
+		case a.due.After(l.horizons[lane]) && a.due.Sub(l.at) > o.world.Lease:
+			return HorizonUnkept
+		case time.Since(a.due) > 0:
+			return TaskLate
+		}
+	}
+	return ""
+}
+
+// again judges a second end of a life.
+func (o *oracle) again(r *requestBook, l *life, outcome slot.Outcome) {
+	switch {
+	case !o.lostSince(l.ended):
+		o.violate(r.lane, "I5: %s is ended by two grants", label(r.id))
+	case l.status != slot.Accept || outcome != slot.Accept:
+	case o.world.Durable:
+		o.except(SecondAccept, r.lane, "%s", label(r.id))
+	default:
+		o.except(AcceptedAgain, r.lane, "%s", label(r.id))
+	}
+}

@@ -1,0 +1,160 @@
+package simulation
+
+import (
+	"strings"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/record"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// life is one life of a request, from its first place in the lane to its end. A request that was cancelled and is sent again, or
+// was dead and is redriven, begins another one under the same id.
+type life struct {
+	arrived time.Time // at ingest, of the call that began it or an earlier one
+	acked   time.Time
+	started bool
+	ticket  int64 // of the acknowledgement
+	status  slot.Outcome
+	ended   time.Time
+	fence   int64 // of the grant that ended it
+	body    string
+	// answered says that body has been told, last at told.
+	answered bool
+	told     time.Time
+	tasks    int
+	hadTask  bool
+	due      time.Time // when its last task was to come
+	placed   time.Time // when it got its place, the last one
+	touched  time.Time // when a script last changed something about it
+	// shaken says that it was about in milliseconds that a replica lacked.
+	shaken bool
+	// evicted says that its place was given up after a loss.
+	evicted bool
+}
+
+// lifeOf is the life to which a ticket belongs. A ticket that is in no book is taken for the request's present one.
+func (o *oracle) lifeOf(r *requestBook, ticket int64) *life {
+	if l := o.lane(r.lane).lives[ticket]; l != nil {
+		return l
+	}
+	return r.life
+}
+
+// begins books a new ticket of a request: it may begin another life.
+func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ticket int64) {
+	switch {
+	case r.status == "": // its first life, or its place was given up
+	case o.lostSince(r.ended) && r.status != slot.Outcome(slot.Cancelled):
+		// Redis does not know how it ended: the place is given up again, or there is another run.
+	case r.status == slot.Outcome(slot.Cancelled) && !req.Adopt:
+		o.nextLife(r, req.Submitted)
+	case r.status == slot.GiveUp && req.Redrive:
+		o.nextLife(r, time.Now())
+	case r.status == slot.Outcome(slot.Cancelled):
+		o.except(returns(o.lostSince(r.ended)), b.key, "%s", label(r.id))
+		o.nextLife(r, time.Now())
+	default:
+		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
+	}
+	b.lives[ticket], r.placed = r.life, time.Now()
+	delete(b.lost, ticket)
+}
+
+func returns(forgotten bool) string {
+	if forgotten {
+		return CancelForgotten
+	}
+	return CancelledReturns
+}
+
+func (o *oracle) nextLife(r *requestBook, arrived time.Time) {
+	r.life = &life{arrived: arrived}
+	o.lives++
+	o.world.note(r.lane, "%s begins another life", label(r.id))
+}
+
+// end ends a life.
+func (o *oracle) end(r *requestBook, l *life, status slot.Outcome, fence int64) {
+	if l.status == "" && !l.acked.IsZero() {
+		o.pending--
+	}
+	l.status, l.fence, l.ended, l.touched = status, fence, time.Now(), time.Now()
+	o.last = time.Now()
+	o.world.wakes.ended(r.lane, r.id)
+}
+
+// kept checks that how a life ended outlasts Redis, or a task is there that will make it so: what is told, and what a task is
+// given up for.
+func (o *oracle) kept(r *requestBook, l *life, why string) {
+	if !o.world.Durable || l.status != slot.Accept && l.status != slot.GiveUp || r.flushes > 0 || o.recorded(r, l) {
+		return
+	}
+	if why == stateTold {
+		o.except(ToldEarly, r.lane, "%s", label(r.id))
+		return
+	}
+	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
+}
+
+// CancelledReturns: an older task of a request that was cancelled or purged is adopted.
+const CancelledReturns = "cancelled request returns"
+
+// ToldEarly: the state of a request is told from Redis before its end is durable.
+const ToldEarly = "state told before it is durable"
+
+const stateTold = "its state is told"
+
+// recorded says that the record store has how a life ended.
+func (o *oracle) recorded(r *requestBook, l *life) bool {
+	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
+	return r.life != l || err == nil && found && o.lifeOf(r, stored.Ticket) == l && slot.Outcome(stored.Status) == l.status
+}
+
+// letter says that a dead request is among the dead letters.
+func (o *oracle) letter(r *requestBook) (found bool) {
+	if o.world.Durable {
+		stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
+		return err == nil && found && stored.Status == record.Dead && stored.Payload != nil
+	}
+	_, found = o.world.plain.texts[slot.KeysOf(r.lane).DeadLetter(r.id)]
+	return found
+}
+
+// removed sees that a dead letter is taken away: only a redrive does, once the new life is as safe as an accepted request.
+func (o *oracle) removed(key, id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r := o.requests[id]; r != nil && r.status == "" && r.tasks == 0 {
+		o.violate(key, "dead letter of %s is removed, and its new life has no task", label(id))
+	}
+}
+
+// letterGone sees that a member is taken off a sorted set: the dead letters of lanes that are not durable are one.
+func (o *oracle) letterGone(set, member string) {
+	_, id, _ := strings.Cut(member, " ")
+	o.mu.Lock()
+	r := o.requests[id]
+	o.mu.Unlock()
+	if r != nil && set == slot.KeysOf(r.lane).DeadLetters() {
+		o.removed(r.lane, id)
+	}
+}
+
+// audit checks at the end of a run what is kept of the requests that came to theirs.
+func (o *oracle) audit() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.violations) > 0 {
+		return
+	}
+	for _, r := range o.order {
+		if r.acked.IsZero() && !r.hadTask {
+			continue // nobody was told, and no task would tell
+		}
+		o.kept(r, r.life, "all is over")
+		if r.status == slot.GiveUp && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
+			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
+		}
+	}
+}

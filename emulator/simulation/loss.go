@@ -1,0 +1,179 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/generation"
+	"github.com/seriatim/seriatim/shared/slot/twin"
+)
+
+// Loss is a way for Redis to lose what it held.
+type Loss string
+
+// The losses.
+const (
+	// Emptied: a new server without data takes the place of the old one, whose connections break.
+	Emptied Loss = "emptied"
+	// RolledBack: a replica takes over that lacks the last 200 ms at most.
+	RolledBack Loss = "rolled back"
+	// Flushed: the data goes, and every connection stays.
+	Flushed Loss = "flushed"
+)
+
+const (
+	// lag is the most that a replica lacks when it takes over.
+	lag = 200 * time.Millisecond
+	// lossesApart is how far apart losses are.
+	lossesApart = 15 * time.Minute
+)
+
+// lose has Redis lose its data now and then, while clients come.
+func (w *World) lose(gone <-chan struct{}) {
+	for n := int64(0); w.Faults.Loss > 0; n++ {
+		r := w.dice.roll("loses", number(n))
+		apart := []time.Duration{30 * time.Second, lossesApart}[r.intn(2)]
+		time.Sleep(r.span(time.Second, apart))
+		select {
+		case <-gone:
+			return
+		default:
+		}
+		if w.strike("loss", number(n), w.faults().Loss) {
+			w.loseNow([]Loss{Emptied, RolledBack, RolledBack, Flushed}[r.intn(4)], r.span(time.Millisecond, lag))
+		}
+	}
+}
+
+func (w *World) loseNow(how Loss, lacks time.Duration) {
+	w.count(string(how))
+	if how == RolledBack {
+		since := time.Now()
+		lanes, rest, books := w.redis.Snapshot(), w.plain.clone(), w.oracle.snapshot()
+		time.Sleep(lacks)
+		w.performing.Lock()
+		w.redis.Rollback(lanes)
+		w.plain.take(rest)
+		w.server++
+		w.oracle.rolledBack(books, since)
+		w.performing.Unlock()
+		w.note("", "LOSS of %v", lacks)
+	} else {
+		w.performing.Lock()
+		w.redis.Empty()
+		w.plain.take(newPlain())
+		if how == Emptied {
+			w.server++
+		}
+		w.oracle.emptied(how)
+		w.performing.Unlock()
+		w.note("", "LOSS of everything: %s", how)
+	}
+	if how != Flushed {
+		w.wakes.reconnect()
+	}
+}
+
+// errReset is what a command comes to whose server is gone.
+var errReset = errors.New("simulated: connection reset by peer")
+
+// pinned marks the commands of a connection that is being made.
+type pinned struct{}
+
+// connect returns the server that the instance's next command reaches. The first one that reaches a server asks for its generation
+// first, as a new connection does.
+func (in *instance) connect(ctx context.Context) (server int64, err error) {
+	if in.tracker == nil {
+		return 0, nil
+	}
+	if server, making := ctx.Value(pinned{}).(int64); making {
+		return server, nil
+	}
+	server = in.world.serving()
+	if in.linked.Load() == server {
+		return server, nil
+	}
+	conn := in.redis.Conn()
+	defer func() { _ = conn.Close() }()
+	if err := in.tracker.OnConnect(context.WithValue(ctx, pinned{}, server), conn); err != nil {
+		return server, err
+	}
+	in.linked.Store(server)
+	return server, nil
+}
+
+// serving is the server that is there now.
+func (w *World) serving() int64 {
+	w.performing.Lock()
+	defer w.performing.Unlock()
+	return w.server
+}
+
+// track gives the instance what it takes to notice a loss.
+func (in *instance) track() {
+	in.tracker = generation.New(generation.Options{Lease: in.world.Lease, First: in.first, Now: in.Now})
+	in.tracker.Use(in.redis)
+}
+
+// first is generation.Firestore's: a document that the first process creates.
+func (in *instance) first(ctx context.Context) (bool, error) {
+	return stored(ctx, in, "first", "", func() (bool, error) { return !in.world.lived.Swap(true), nil })
+}
+
+// info is what INFO tells of a server.
+func (w *World) info() string {
+	return fmt.Sprintf("# Server\r\nrun_id:%d\r\n# Replication\r\nrole:master\r\nmaster_replid:%d\r\n", w.server, w.server)
+}
+
+// mark is marker.lua of package generation.
+func (p *plain) mark(key string, args []string) int64 {
+	var number, quarantine, restore int64
+	cause := "absent"
+	if parts := strings.Split(p.texts[key], "|"); len(parts) == 6 {
+		number, quarantine, restore, cause = whole(parts[0]), whole(parts[1]), whole(parts[2]), "another server"
+		if parts[3] == args[0] {
+			if cause = "rolled back"; number >= whole(args[1]) {
+				return 0
+			}
+		}
+	}
+	now := time.Now().UnixMilli()
+	till := func(old int64, length string) int64 {
+		if whole(length) == 0 {
+			return 0
+		}
+		return max(old, now+whole(length))
+	}
+	if args[5] != "" {
+		cause = args[5]
+	}
+	p.newest = max(number+1, whole(args[1])+1, now)
+	p.texts[key] = fmt.Sprintf("%d|%d|%d|%s|%s|%d", p.newest, till(quarantine, args[2]), till(restore, args[3]), args[0], cause, number)
+	return 1
+}
+
+func whole(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// newest is what a caller knows that has noticed every loss.
+func (w *World) newest() (c twin.Caller) {
+	w.performing.Lock()
+	defer w.performing.Unlock()
+	c.Generation.Number = w.plain.newest
+	return c
+}
+
+// unnoticed says that the caller of the command under way does not know the generation that Redis has by now. performing is held.
+func (w *World) unnoticed() bool {
+	if w.by.in == nil || w.by.in.tracker == nil {
+		return false
+	}
+	number, _, _ := strings.Cut(w.plain.texts[generation.Key], "|")
+	return whole(number) != w.by.Generation.Number
+}
