@@ -3,6 +3,7 @@
 //	go run ./emulator              serves until interrupted
 //	go run ./emulator walkthrough  submits a thousand requests under one key and checks every promise
 //	go run ./emulator chaos        kills processes and empties Redis for a while, and checks every promise
+//	go run ./emulator journal      replays the answer of GET /v1/lanes/{key}/journal that it reads from the standard input
 //	go run ./emulator compare      sets Seriatim beside a queue per key, a lock and the article's slots
 package main
 
@@ -36,6 +37,8 @@ func run(ctx context.Context, args []string) error {
 		switch args[0] {
 		case "walkthrough":
 			return walk(ctx, args[1:])
+		case "journal":
+			return showJournal(os.Stdin, os.Stdout)
 		case "compare":
 			return runCompare(args[1:])
 		case "chaos":

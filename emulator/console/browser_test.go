@@ -101,6 +101,8 @@ func TestEachButtonDoesItsWork(t *testing.T) {
 		p.press(t, "#ask", "Purge")
 		p.until(t, shows("#lane-state", "Depth0"))
 		p.until(t, counted("unresolved", "0"))
+		p.until(t, shows("#lane-state", "transitions keep every promise"))
+		p.shoot(t, "lane")
 	})
 	t.Run("skip a parked head", func(t *testing.T) {
 		p.submit(t, "parked-a")

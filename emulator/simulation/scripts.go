@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/slot/twin"
 )
@@ -321,6 +322,11 @@ func (s *slots) Extend(ctx context.Context, l slot.Lane, horizon int64) error {
 		return struct{}{}, s.in.world.redis.Extend(as, l, horizon)
 	})
 	return err
+}
+
+// Journal is slot.Store's.
+func (s *slots) Journal(ctx context.Context, l slot.Lane) ([]journal.Entry, error) {
+	return script(s, ctx, l, "journal", s.in.name, func(as context.Context) ([]journal.Entry, error) { return s.in.world.redis.Journal(as, l) })
 }
 
 func (s *slots) List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error) {

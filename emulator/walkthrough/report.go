@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/shared/journal"
 )
 
 // Report is what a run came to.
@@ -30,6 +31,9 @@ type Report struct {
 	Snoozes, Drives, RedisCommands int64
 	// Makespan is from the first start to the last, Ideal what it would be without any loss.
 	Makespan, Ideal time.Duration
+	// Transitions are those in the lane's journal at the end, Violation the first that breaks a promise, or nil.
+	Transitions int
+	Violation   *journal.Violation
 }
 
 func (r *runner) report(requests []*request, calls []sample.Record, end stack.Stats) Report {
@@ -131,6 +135,9 @@ func (r Report) Err() error {
 			errs = append(errs, fmt.Errorf("promise broken: %d %s", broken.count, broken.what))
 		}
 	}
+	if r.Violation != nil {
+		errs = append(errs, fmt.Errorf("promise broken: the journal says %w", r.Violation))
+	}
 	return errors.Join(errs...)
 }
 
@@ -147,6 +154,7 @@ func (r Report) Table() string {
 	row("overlaps", "%d", r.Overlap)
 	row("spacing violations", "%d (spacing %s)", r.Pace, r.Spacing)
 	row("dispatches per queued request", "%.3f (%d for %d)", r.Ratio(), r.Dispatches, r.Queued)
+	row("journal", "the last %d transitions, replayed", r.Transitions)
 	row("makespan", "%s, %.3f of the ideal %s", r.Makespan.Round(time.Millisecond), r.Stretch(), r.Ideal.Round(time.Millisecond))
 	row("snoozes, drives", "%d, %d", r.Snoozes, r.Drives)
 	row("Redis commands per request", "%.1f", float64(r.RedisCommands)/float64(r.Requests))

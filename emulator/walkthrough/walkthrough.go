@@ -64,7 +64,8 @@ func Run(ctx context.Context, s *stack.Stack, o Options, out io.Writer) (Report,
 	if err := r.readAll(ctx, requests); err != nil {
 		return Report{}, err
 	}
-	return r.report(requests, s.Sample.List(o.Key), s.Stats()), nil
+	rep := r.report(requests, s.Sample.List(o.Key), s.Stats())
+	return rep, r.readJournal(ctx, &rep)
 }
 
 // pool keeps a connection for each client.

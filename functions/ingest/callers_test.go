@@ -32,8 +32,8 @@ func TestCallersPolicy(t *testing.T) {
 		may   []string
 		mayNo []string
 	}{
-		{"shop@a.example", []string{"POST lane-shop-1/requests", "GET lane-shop-1" + id, "GET lane-shop-1"},
-			[]string{"POST lane-other/requests", "GET lane-other", "DELETE lane-shop-1" + id, "POST lane-shop-1/pause"}},
+		{"shop@a.example", []string{"POST lane-shop-1/requests", "GET lane-shop-1" + id, "GET lane-shop-1", "GET lane-shop-1/journal"},
+			[]string{"POST lane-other/requests", "GET lane-other", "GET lane-other/journal", "DELETE lane-shop-1" + id, "POST lane-shop-1/pause"}},
 		{"ann@ops.example", []string{"POST lane-shop-1/pause", "POST lane-shop-1/resume", "DELETE lane-shop-1" + id, "GET lane-other"},
 			[]string{"POST lane-shop-1/requests"}},
 		{"eve@a.example", nil, []string{"GET lane-shop-1", "POST lane-shop-1/requests", "POST lane-shop-1/purge"}},

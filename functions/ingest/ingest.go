@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/seriatim/seriatim/shared/clock"
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/record"
@@ -40,6 +41,7 @@ type Slots interface {
 type Inspector interface {
 	Inspect(ctx context.Context, l slot.Lane, requestID string) (slot.State, slot.RequestState, error)
 	List(ctx context.Context, l slot.Lane, req slot.ListRequest) (slot.Listed, error)
+	Journal(ctx context.Context, l slot.Lane) ([]journal.Entry, error)
 }
 
 // Records are the durable records, beside those in Redis.

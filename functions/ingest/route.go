@@ -27,6 +27,7 @@ var routes = compile(map[string]func(*call) error{
 	"POST /v1/lanes/{key}/requests/{id}/skip":        (*call).skip,
 	"POST /v1/lanes/{key}/requests/{id}/resolve":     (*call).resolve,
 	"GET /v1/lanes/{key}":                            (*call).laneState,
+	"GET /v1/lanes/{key}/journal":                    (*call).journal,
 	"POST /v1/lanes/{key}/pause":                     (*call).pause,
 	"POST /v1/lanes/{key}/resume":                    (*call).resume,
 	"POST /v1/lanes/{key}/purge":                     (*call).purge,

@@ -25,7 +25,8 @@ const (
 	Grant Event = "grant"
 	// Retry: a run failed, and the ticket keeps its place; not before NotBefore.
 	Retry Event = "retry"
-	// Park: the ticket was given up on, and its lane stands on it.
+	// Park: the ticket was given up on, and its lane stands on it. Without a Fence it was so before Redis was lost; a ticket that takes
+	// its place so has the Reason park.
 	Park Event = "park"
 	// Done and Dead end the ticket by the word of the run of Fence. NotBefore of Dead holds the whole lane.
 	Done Event = "done"

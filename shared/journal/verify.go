@@ -131,8 +131,10 @@ func (r *replay) apply(e Entry) {
 		r.adopt(e)
 	case Grant:
 		r.grant(e)
-	case Retry, Park, Done, Dead:
+	case Retry, Done, Dead:
 		r.finish(e)
+	case Park:
+		r.park(e)
 	case Expire, Cancel, Void, Settle:
 		r.end(e)
 	case Redrive, Skip, Resolve:
@@ -178,7 +180,16 @@ func (r *replay) reserve(e Entry) {
 	}
 	r.issue(e.Ticket)
 	r.next++
-	r.tickets[e.Ticket] = &ticket{phase: waiting, id: e.Request}
+	r.place(e)
+}
+
+// place puts the ticket where it waits, or stands.
+func (r *replay) place(e Entry) {
+	t := &ticket{phase: waiting, id: e.Request, k: e.K}
+	if e.Reason == string(Park) {
+		t.phase = parked
+	}
+	r.tickets[e.Ticket] = t
 }
 
 func (r *replay) adopt(e Entry) {
@@ -191,11 +202,7 @@ func (r *replay) adopt(e Entry) {
 	case t != nil && t.phase == voided:
 		r.violated(Order, "ticket %d is adopted, and its place was given up", e.Ticket)
 	}
-	t = &ticket{phase: waiting, id: e.Request, k: e.K}
-	if e.Reason == string(Park) {
-		t.phase = parked
-	}
-	r.tickets[e.Ticket] = t
+	r.place(e)
 }
 
 // of is the ticket of e, which e's event says was in the lane.
@@ -212,6 +219,22 @@ func (r *replay) of(e Entry) *ticket {
 		r.violated(Whole, "ticket %d is that of request %s, not %s", e.Ticket, t.id, e.Request)
 	}
 	return t
+}
+
+// park is the word of a run, or of what was known before Redis was lost.
+func (r *replay) park(e Entry) {
+	if e.Fence != 0 {
+		r.finish(e)
+		return
+	}
+	t := r.of(e)
+	switch {
+	case t.phase == resolved || t.phase == voided:
+		r.violated(Effect, "ticket %d is parked, and has ended", e.Ticket)
+	case t.lives(e.At):
+		r.violated(Exclusion, "ticket %d is parked while its lease lives until %d", e.Ticket, t.until)
+	}
+	t.phase = parked
 }
 
 // finish is the word of a run.
@@ -283,14 +306,14 @@ func (r *replay) settle(e Entry) {
 	t.phase = resolved
 }
 
-// purge cancels all that waits. Whether a lease past its expiry was renewed is unknown.
+// purge cancels all that waits below a ticket. Whether a lease past its expiry was renewed is unknown.
 func (r *replay) purge(e Entry) {
-	if r.next != 0 && e.Ticket != r.next {
+	if r.next != 0 && e.Ticket > r.next {
 		r.violated(Whole, "all below %d is purged, and %d is the next ticket", e.Ticket, r.next)
 	}
-	r.issue(e.Ticket)
-	for _, t := range r.tickets {
+	for n, t := range r.tickets {
 		switch {
+		case n >= e.Ticket:
 		case t.waits():
 			t.phase = resolved
 		case t.lapsed(e.At):

@@ -24,6 +24,7 @@ else
   if unknown(t, e) then return reply('UNKNOWN', 'ticket', int(t)) end
   passWhenFull()
   if e.parked == 1 then afresh() end
+  note('cancel', t, r, '')
   resolve(t)
   wake()
 end

@@ -29,4 +29,10 @@
 //
 // Every script takes the generation of Redis that the caller knows (see Generations). A lane of an older generation is
 // repaired at first touch, a caller of an older generation is refused and reads its store again.
+//
+// # Journal
+//
+// Every script that changes the order, the leases or the pace of a lane appends that to the lane's journal: one list, one RPUSH as
+// it ends, so the journal is as atomic as the change, and passes on a full Redis where the change does. It keeps the last 100
+// to 120 transitions for an hour after the last, and never longer than the lane. Package journal replays it against the invariants.
 package slot

@@ -42,6 +42,8 @@ if not (e and e.r == r) then
   if rec[1] and not absent and voided(t) and tonumber(rec[2] or 0) == fence and outcome == 'done' then
     passWhenFull()
     record('done', arg(6))
+    note('done', t, r, arg(6), 'f', fence)
+    save()
     return final('done')
   end
   return answer('LOST')
@@ -77,6 +79,7 @@ if outcome == 'retry' then
     if e.parked == 1 then e.due = standingUntil(narg(8), jitter) end
   end
   put(t, e)
+  note(e.parked == 1 and 'park' or 'retry', t, r, reason, 'f', fence, 'k', e.k, 'b', e.nb)
   redis.call('ZADD', L, 0, int(t))
   leases = {}
   set('since', now)
@@ -92,6 +95,7 @@ end
 -- The successor of a head that died of a retryable failure waits as long as the head would have.
 if backoff > 0 then set('hold', math.max(s.hold, now + backoff)) end
 record(outcome, reason)
+note(outcome, t, r, reason, 'f', fence, 'b', backoff > 0 and s.hold or 0)
 resolve(t)
 extend(math.max(now + retention, s.hold) + 60000)
 wake()

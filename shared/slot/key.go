@@ -24,6 +24,9 @@ func (k Keys) Resolved() string { return k.prefix + "d" }
 // Voided is the sorted set of tickets whose place was given up.
 func (k Keys) Voided() string { return k.prefix + "v" }
 
+// Journal is the list of the lane's last transitions, in the text of package journal.
+func (k Keys) Journal() string { return k.prefix + "j" }
+
 // Listed is the sorted set of the requests that have ended and whose record is in Redis alone: member "ticket id status end", score = ticket.
 func (k Keys) Listed() string { return k.prefix + "f" }
 
@@ -56,7 +59,7 @@ func (k Keys) record(requestID string) []string {
 // all are the keys of a script: of the lane, the records it is about, and more of the lane.
 func (k Keys) all(records []string) []string {
 	lane := append([]string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided()}, records...)
-	return append(lane, k.Adopted(), k.Listed())
+	return append(lane, k.Journal(), k.Adopted(), k.Listed())
 }
 
 // intervalKey holds the interval that the lanes of a policy have shown lately, in microseconds.

@@ -20,7 +20,7 @@ var hostileKeys = []string{
 // names lists every Redis name of a lane.
 func names(key string) []string {
 	k := slot.KeysOf(key)
-	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Response("r"), k.Response(""), k.DeadLetters(), k.DeadLetter("r"), k.DeadLetter(""), k.Wake()}
+	return []string{k.State(), k.Queue(), k.Leases(), k.Resolved(), k.Voided(), k.Record("r"), k.Record(""), k.Response("r"), k.Response(""), k.Journal(), k.DeadLetters(), k.DeadLetter("r"), k.DeadLetter(""), k.Wake()}
 }
 
 // hashTag is what Redis Cluster hashes of a key: what stands between the first '{' and the next '}', unless that is empty.
@@ -119,6 +119,7 @@ func (b *bundle) everyScript(t *testing.T) {
 	b.void(t, "c", tasks[2].Ticket, true)
 	b.kick(t, tasks[0].Incarnation, 0, "kick")
 	b.list(t, slot.ListRequest{Size: 10})
+	b.journal(t)
 	state, _ := b.inspect(t, "a")
 	b.start(t, drive(state.Next))
 	if _, err := b.store.Missing(t.Context(), b.lane, state.Next); err != nil {

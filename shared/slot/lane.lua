@@ -7,6 +7,7 @@
 -- KEYS[5] :v  zset    voided tickets, score = ticket
 -- KEYS[6] :i:<id> hash the record of the request that the call is about (scripts that take one)
 -- KEYS[7] :b:<id> text the response of that request, once it has one (scripts that write or read it)
+-- KEYS[#KEYS-2] :j list  journal: the last transitions, in the text of package journal
 -- KEYS[#KEYS-1] :o zset adopted tickets that have not started: numbers of an earlier life, or of a gap; score = ticket
 -- KEYS[#KEYS] :f zset   requests that have ended and whose record is in Redis alone: 'ticket id status end', score = ticket
 --
@@ -28,19 +29,22 @@
 
 local FORMAT = 1
 local DAY = 86400000
+local HOUR = 3600000
 local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 1000000 -- how far a repair skips tickets and fences
 local LONGEST = 3600000 -- no function instance works on a request longer than this
+local KEPT, SPARE = 100, 20 -- how many transitions a journal keeps, and by how many more it grows before it is cut
 local LISTED = 100000 -- how many ended requests a lane lists
 local VOIDED = 10000 -- how many voided tickets a lane remembers; whose record is gone too was never acknowledged
 local GRACE, AWAY, CLAIM = 1000, 50, 2000
 local FRESH = 10000 -- longer than a call takes with all that is sent again, and than an instance looks away from Redis
 local ARGS = 14
-local LAST = 2 -- keys that stand last, whatever the script
+local LAST = 3 -- keys that stand last, whatever the script
 local READS = '-' -- marks of a script that only reads: it repairs for its answer alone
 
-local S, Q, L, D, V, REC, O, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[#KEYS - 1], KEYS[#KEYS]
+local S, Q, L, D, V, REC = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local J, O, F = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
 local generation, quarantine, restore = string.match(ARGV[1], '^(%d+)|(%d+)|(%d+)$')
 generation, quarantine, restore = tonumber(generation), tonumber(quarantine), tonumber(restore)
 local marks = ARGV[2]
@@ -88,6 +92,27 @@ local function extendForTask()
   if now + LIFE > s['end'] + SLACK then set('end', now + LIFE) end
 end
 
+-- note has save append a transition to the journal: of ticket t of request id, for a reason, then letters with their numbers. Zeros
+-- and empty texts are left out.
+local notes = {}
+local function note(event, t, id, reason, ...)
+  local parts = { int(now), event }
+  if t > 0 then parts[3] = 't' .. int(t) end
+  if id ~= '' then parts[#parts + 1] = 'i' .. id end
+  local more = { ... }
+  for i = 1, #more, 2 do
+    if more[i + 1] ~= 0 then parts[#parts + 1] = more[i] .. int(more[i + 1]) end
+  end
+  if reason ~= '' then parts[#parts + 1] = 'r' .. reason end
+  notes[#notes + 1] = table.concat(parts, '|')
+end
+local function write()
+  if #notes == 0 then return end
+  if redis.call('RPUSH', J, unpack(notes)) > KEPT + SPARE then redis.call('LTRIM', J, -KEPT, -1) end
+  redis.call('PEXPIREAT', J, int(math.min(now + HOUR, s['end']))) -- never longer than the lane: no journal tells of two lives
+  notes = {}
+end
+
 local function save()
   set('last', now)
   local fields = {}
@@ -101,6 +126,7 @@ local function save()
   else
     for key in pairs(grown) do redis.call('PEXPIREAT', key, int(s['end'])) end
   end
+  write()
 end
 
 local function reply(verdict, ...)
@@ -174,14 +200,17 @@ local function begin()
   set('nxt', now)
   set('u', now)
   set('fence', now)
-  if not restoring then return end
-  local paused, purged, reach, parked = restored()
-  set('lost', now)
-  set('paused', paused)
-  set('mark', purged)
-  set('reach', reach)
-  set('horizon', reach)
-  set('parked', parked)
+  if restoring then
+    local paused, purged, reach, parked = restored()
+    set('lost', now)
+    set('paused', paused)
+    set('mark', purged)
+    set('reach', reach)
+    set('horizon', reach)
+    set('parked', parked)
+  end
+  note('begin', now, '', '', 'f', now, 'b', quarantine, 'h', s.reach, 'g', generation)
+  if s.paused == 1 then note('pause', 0, '', '') end
 end
 
 -- A lane may be new because Redis was emptied this moment, as long as nobody can have noticed; also to a call that is sent again.
@@ -344,6 +373,7 @@ end
 
 -- grant gives ticket x its lease. Every grant takes pace. record is the record's key.
 local function grant(x, e, owner, record)
+  local beside = running()
   local possible = math.max(gate(), s.since)
   if s.prev > 0 and e.att == 0 and possible > s.prev then
     local sample = (possible - s.prev) * 1000
@@ -369,6 +399,7 @@ local function grant(x, e, owner, record)
   elseif x < s.u then
     redis.call('ZREM', O, int(x))
   end
+  note('grant', x, e.r, '', 'f', e.fence, 'a', e.att, 'k', e.k, 'x', now + lease, 'l', beside, 'n', n, 's', spacing, 'u', burst)
 end
 
 -- resolve takes an open ticket out of the lane for good.
@@ -437,14 +468,16 @@ end
 local function expired(t, e, record)
   if e.deadline == 0 or now <= e.deadline or e.first > 0 then return false end
   finished(record, e.r, t, 'dead', { 'reason', 'deadline', 'detail', 'it waited past its deadline', 'durable', '0' })
+  note('expire', t, e.r, '')
   resolve(t)
   extend(now + retention + 60000)
   wake()
   return true
 end
 
--- voidTicket gives the place of t up: if its task ever comes it takes a new ticket.
-local function voidTicket(t)
+-- voidTicket gives the place of t up: if its task ever comes it takes a new ticket. fence is that of a lease that nobody used, or 0.
+local function voidTicket(t, e, fence)
+  note('void', t, e.r, '', 'f', fence)
   resolve(t)
   set('prev', 0) -- how long the lane stood at a hole tells nothing about its interval
   redis.call('ZADD', V, int(t), int(t))
@@ -471,17 +504,23 @@ elseif not absent and s.gen < generation then
   set('prev', 0)
   set('lost', now)
   extendForTask()
+  note('repair', s.nxt, '', '', 'f', s.fence, 'b', quarantine, 's', spacing, 'u', burst, 'g', generation)
   advance()
   if restoring and marks ~= READS then
     local paused, purged, reach, parked = restored()
     passWhenFull()
+    if s.paused ~= paused then note(paused == 1 and 'pause' or 'resume', 0, '', '') end
     set('paused', paused)
     set('horizon', math.max(s.horizon, reach))
     set('parked', parked)
-    if purged > s.mark then purgeTo(purged) end
+    if purged > s.mark then
+      note('purge', purged, '', '')
+      purgeTo(purged)
+    end
     for t in string.gmatch(parked, '%d+') do
       local e = open(tonumber(t))
       if e and not live(tonumber(t)) then
+        if e.parked == 0 then note('park', tonumber(t), e.r, '') end
         e.parked = 1
         put(tonumber(t), e)
       end

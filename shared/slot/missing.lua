@@ -34,11 +34,12 @@ if settle == '' then return reply('CHECK') end
 extendForTask()
 if settle == 'void' then
   redis.call('HSET', REC, 'reason', 'task-missing', 'detail', 'the queue no longer has the task of this request')
-  voidTicket(t)
+  voidTicket(t, e, 0)
   save()
   return answer('VOIDED')
 end
 finished(REC, r, nil, settle, { 'durable', '1' })
+note('settle', t, r, settle)
 resolve(t)
 set('prev', 0)
 wake()

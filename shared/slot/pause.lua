@@ -12,6 +12,7 @@ else
   passWhenFull()
 end
 if s.paused == 1 and arg(1) == '0' then afresh() end
+if s.paused ~= narg(1) then note(arg(1) == '1' and 'pause' or 'resume', 0, '', '') end
 set('paused', narg(1))
 extendForTask()
 wake()

@@ -11,6 +11,7 @@ else
   passWhenFull()
 end
 local purged = depth() - running()
+if purged > 0 or s.mark ~= s.nxt then note('purge', s.nxt, '', '') end
 purgeTo(s.nxt)
 set('resolved', s.resolved + purged)
 extendForTask()

@@ -93,6 +93,7 @@ else
 end
 e = { r = r, k = kept and t >= s.inc and narg(13) or 0, p = now + confirmWithin, owner = '', target = arg(9), deadline = deadline }
 if adopt and string.find(',' .. s.parked, ',' .. int(t) .. ',', 1, true) then e.parked = 1 end
+note(kept and 'adopt' or 'reserve', t, r, e.parked == 1 and 'park' or '', 'k', e.k)
 for _, f in ipairs(ENTRY) do
   if e[f] == nil then e[f] = 0 end
 end

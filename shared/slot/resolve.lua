@@ -27,6 +27,7 @@ local parked = word == 'redrive' or word == 'skip'
 if parked and e.parked == 0 or not parked and not unknown(t, e) then return reply('KEPT', 'ticket', int(t)) end
 passWhenFull()
 redis.call('HSET', REC, 'steered', owner)
+note(parked and word or 'resolve', t, r, parked and '' or word)
 if word == 'redrive' or word == 'retry' then
   e.parked, e.fence, e.owner, e.nb = 0, 0, '', 0
   if word == 'redrive' then e.spared, e.first = e.att, 0 end

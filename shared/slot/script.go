@@ -50,6 +50,9 @@ var recordsLua string
 //go:embed horizon.lua
 var horizonLua string
 
+//go:embed journal.lua
+var journalLua string
+
 //go:embed inspect.lua
 var inspectLua string
 
@@ -98,6 +101,7 @@ var (
 	listScript    = newReader("list", listLua)
 	recordsScript = newReader("records", recordsLua)
 	horizonScript = newScript("horizon", horizonLua)
+	journalScript = newReader("journal", journalLua)
 	flushedScript = newScript("flushed", flushedLua)
 	pauseScript   = newScript("pause", pauseLua)
 	purgeScript   = newScript("purge", purgeLua)

@@ -16,7 +16,7 @@ if not e then return answer(not absent and voided(t) and 'VOIDED' or 'KEPT') end
 local unused = narg(5) > 0 and e.fence == narg(5) and e.att == 1
 if e.r ~= r or e.p == 0 or live(t) and not unused or not (atOnce or e.p < looked) then return answer('KEPT') end
 passWhenFull()
-voidTicket(t)
+voidTicket(t, e, unused and e.fence or 0)
 if e.att == 0 or unused then redis.call('DEL', REC) end
 extendForTask()
 save()

@@ -40,7 +40,7 @@ func forget(rdb *redis.Client, key string) {
 	}
 }
 
-// live takes so many steps and then drains the lane.
+// live takes so many steps and then drains the lane; its journal verifies before and after.
 func live(w *slottest.World, resender *slottest.Resender, steps int) error {
 	for range steps {
 		if err := w.Step(); err != nil {
@@ -50,7 +50,13 @@ func live(w *slottest.World, resender *slottest.Resender, steps int) error {
 			return err
 		}
 	}
+	if err := w.Verify(); err != nil {
+		return err
+	}
 	if err := w.Drain(); err != nil {
+		return err
+	}
+	if err := w.Verify(); err != nil {
 		return err
 	}
 	return resender.Err()

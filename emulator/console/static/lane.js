@@ -59,8 +59,8 @@ export class LanePage {
     this.stale = false;
     this.read = Date.now();
     try {
-      const state = await read('GET', lanePath(key));
-      if (key === this.key) this.render(state);
+      const [state, journal] = await Promise.all([read('GET', lanePath(key)), read('GET', `${lanePath(key)}/journal`)]);
+      if (key === this.key) this.render(state, journal);
       const still = () => key === this.key;
       await Promise.all([this.targets.refresh(key, still), this.lists.refresh(key, state, still)]);
     } catch (error) {
@@ -70,7 +70,7 @@ export class LanePage {
     }
   }
 
-  render(s) {
+  render(s, journal) {
     const when = (text) => (text ? clock(Date.parse(text)) : '-');
     facts(byID('lane-state'), [
       ['Depth', count(s.depth)],
@@ -80,10 +80,19 @@ export class LanePage {
       ['ETA of the last', when(s.eta)],
       ['Learned interval', s.interval_ms ? span(s.interval_ms) : '-'],
       ['Policy', `${s.policy.name}: spacing ${span(s.policy.spacing_ms)}, burst ${s.policy.burst}, concurrency ${s.policy.concurrency}`],
+      ['Journal', this.verdict(journal)],
     ]);
     enable(this.pause, !s.paused);
     enable(this.resume, s.paused);
     this.renderWhy(s.why);
+  }
+
+  /** What the lane's journal proves, with a link to it. */
+  verdict({ verified, violation, entries }) {
+    const text = !entries.length ? 'empty'
+      : verified ? `the last ${count(entries.length)} transitions keep every promise`
+        : `${violation.invariant}: ${violation.why}`;
+    return make('a', { href: `${lanePath(this.key)}/journal`, 'data-verified': String(verified) }, text);
   }
 
   /** Says what the head waits for. Only a change is written, so that its buttons keep the focus. */

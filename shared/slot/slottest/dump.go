@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -56,6 +57,12 @@ func read(ctx context.Context, rdb redis.Cmdable, key string) (map[string]string
 		members, err = rdb.ZRangeWithScores(ctx, key, 0, -1).Result()
 		for _, m := range members {
 			fields[m.Member.(string)] = fmt.Sprintf("%.0f", m.Score)
+		}
+	case "list":
+		var elements []string
+		elements, err = rdb.LRange(ctx, key, 0, -1).Result()
+		for i, text := range elements {
+			fields[strconv.Itoa(i)] = text
 		}
 	default:
 		err = fmt.Errorf("a lane has no key of type %s", kind)

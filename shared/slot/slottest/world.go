@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -178,6 +179,18 @@ func (w *World) kick() error {
 		return seq, err
 	}, func(int64) {})
 	return err
+}
+
+// Verify replays the lane's journal. The error is the first broken invariant.
+func (w *World) Verify() error {
+	entries, err := w.store.Journal(w.ctx, w.lane)
+	if err != nil {
+		return err
+	}
+	if broken := journal.Verify(entries); broken != nil {
+		return broken
+	}
+	return nil
 }
 
 // Drain lets everybody do their duty, without faults, until what was acknowledged has ended. It fails when the lane stands.

@@ -18,7 +18,7 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	if l == nil {
 		return map[string]map[string]string{}
 	}
-	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "o": {}, "v": {}, "f": {}}
+	out := map[string]map[string]string{"s": l.scalars.fields(), "q": {}, "l": {}, "d": {}, "o": {}, "v": {}, "f": {}, "j": {}}
 	for t, e := range l.q {
 		out["q"][number(t)] = e.pack()
 	}
@@ -36,6 +36,9 @@ func (s *Store) Dump(key string) map[string]map[string]string {
 	}
 	for _, e := range l.f {
 		out["f"][e.member()] = number(e.ticket)
+	}
+	for i, e := range l.j {
+		out["j"][strconv.Itoa(i)] = e.String()
 	}
 	for id, r := range l.records {
 		out["i:"+id] = r.fields()
@@ -58,7 +61,7 @@ func (s *Store) Ends(key string) map[string]int64 {
 	defer s.mu.Unlock()
 	out := map[string]int64{}
 	if l := s.lanes[key]; l != nil {
-		out[""], out["f"] = l.end, l.fend
+		out[""], out["f"], out["j"] = l.end, l.fend, l.jend
 		for id, r := range l.records {
 			out["i:"+id] = r.end
 		}

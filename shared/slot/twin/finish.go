@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -44,6 +45,8 @@ func (f *finish) run() slot.Finished {
 	if e == nil || e.r != f.req.Request {
 		if f.r != nil && f.r.status != "" && !f.absent && f.v[t] && f.r.fence == fence && f.req.Outcome == slot.Accept {
 			f.write(slot.Accept, f.req.Reason)
+			f.ends(slot.Accept, f.req.Reason, 0)
+			f.save()
 			return f.final(slot.Accept)
 		}
 		return slot.Finished{Verdict: slot.Lost}
@@ -100,11 +103,23 @@ func (f *finish) end(t int64, e *entry) slot.Finished {
 		f.s.hold = max(f.s.hold, f.now+backoff)
 	}
 	f.write(outcome, reason)
+	f.ends(outcome, reason, backoff)
 	f.resolve(t)
 	f.extend(max(f.now+f.retain, f.s.hold) + 60000)
 	f.wake()
 	f.save()
 	return f.final(outcome)
+}
+
+// ends notes the end of the ticket.
+func (f *finish) ends(outcome slot.Outcome, reason string, backoff int64) {
+	e := journal.Entry{
+		Event: journal.Event(outcome), Ticket: f.req.Grant.Ticket, Request: f.req.Request, Fence: f.req.Grant.Fence, Reason: reason,
+	}
+	if backoff > 0 {
+		e.NotBefore = journal.Instant(f.s.hold)
+	}
+	f.note(e)
 }
 
 // final answers for a request that has ended.
@@ -129,6 +144,13 @@ func (f *finish) retry(t int64, e *entry, backoff int64, reason string) slot.Fin
 			e.k, e.due = int64(out.K), out.Due
 		}
 	}
+	note := journal.Entry{
+		Event: journal.Retry, Ticket: t, Request: f.req.Request, Fence: f.req.Grant.Fence, K: e.k, NotBefore: journal.Instant(e.nb), Reason: reason,
+	}
+	if e.parked == 1 {
+		note.Event = journal.Park
+	}
+	f.note(note)
 	f.l[t] = 0
 	if f.without(RetryKeepsPlace) {
 		delete(f.l, t)

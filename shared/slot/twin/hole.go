@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -88,11 +89,12 @@ func (c *call) missing(h slot.Head, word string) slot.Looked {
 	r := c.record(h.Request)
 	if word == "void" {
 		r.reason, r.detail = "task-missing", "the queue no longer has the task of this request"
-		c.voidTicket(t)
+		c.voidTicket(t, e, 0)
 		c.save()
 		return answer(slot.Voided)
 	}
 	r.status, r.finished, r.durable, r.end = word, c.now, "1", c.now+c.retain
+	c.note(journal.Entry{Event: journal.Settle, Ticket: t, Request: h.Request, Reason: word})
 	c.resolve(t)
 	c.s.prev = 0
 	c.wake()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -41,20 +42,25 @@ func (c *call) repair(op string) {
 	}
 	c.s.granted, c.s.tat, c.s.gen, c.s.prev, c.s.lost = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0, c.now
 	c.extendForTask()
+	c.note(journal.Entry{
+		Event: journal.Repair, Ticket: c.s.nxt, Fence: c.s.fence, NotBefore: journal.Instant(c.gen.QuarantineUntil),
+		SpacingMS: c.spacing, Burst: c.burst, Generation: c.gen.Number,
+	})
 	c.advance()
 	if !c.restoring() || slices.Contains(reads, op) || c.marks == nil {
 		return
 	}
-	c.s.paused = 0
-	if c.marks.Paused {
-		c.s.paused = 1
-	}
+	c.hold(c.marks.Paused)
 	c.s.horizon, c.s.parked = max(c.s.horizon, c.marks.Reach), tickets(c.marks.Parked)
 	if c.marks.Purged > c.s.mark {
+		c.note(journal.Entry{Event: journal.Purge, Ticket: c.marks.Purged})
 		c.purgeTo(c.marks.Purged)
 	}
 	for _, t := range c.marks.Parked {
 		if e := c.open(t); e != nil && !c.live(t) {
+			if e.parked == 0 {
+				c.note(journal.Entry{Event: journal.Park, Ticket: t, Request: e.r})
+			}
 			e.parked = 1
 		}
 	}
@@ -195,15 +201,21 @@ func (c *call) begin() {
 	}
 	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
 	c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
-	if !c.restoring() {
-		return
-	}
-	c.s.lost = c.now
-	if m := c.marks; m != nil {
-		if m.Paused {
-			c.s.paused = 1
+	if c.restoring() {
+		c.s.lost = c.now
+		if m := c.marks; m != nil {
+			if m.Paused {
+				c.s.paused = 1
+			}
+			c.s.mark, c.s.reach, c.s.horizon, c.s.parked = m.Purged, m.Reach, m.Reach, tickets(m.Parked)
 		}
-		c.s.mark, c.s.reach, c.s.horizon, c.s.parked = m.Purged, m.Reach, m.Reach, tickets(m.Parked)
+	}
+	c.note(journal.Entry{
+		Event: journal.Begin, Ticket: c.now, Fence: c.now, NotBefore: journal.Instant(c.gen.QuarantineUntil),
+		Reach: journal.Instant(c.s.reach), Generation: c.gen.Number,
+	})
+	if c.s.paused == 1 {
+		c.note(journal.Entry{Event: journal.Pause})
 	}
 }
 
@@ -229,6 +241,7 @@ func (c *call) wake() {
 
 // grant gives x its lease.
 func (c *call) grant(x int64, e *entry, owner string, r *record) {
+	beside := c.running()
 	possible := max(c.gate(), c.s.since)
 	if c.s.prev > 0 && e.att == 0 && possible > c.s.prev {
 		sample := float64(possible-c.s.prev) * 1000
@@ -265,6 +278,10 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 	} else {
 		remove(&c.o, x)
 	}
+	c.note(journal.Entry{
+		Event: journal.Grant, Ticket: x, Request: e.r, Fence: e.fence, Attempt: e.att, K: e.k, LeaseUntil: journal.Instant(c.now + c.lease),
+		Live: beside, Concurrency: c.n, SpacingMS: c.spacing, Burst: c.burst,
+	})
 }
 
 func (c *call) resolve(t int64) {
@@ -285,7 +302,8 @@ func (c *call) resolve(t int64) {
 	}
 }
 
-func (c *call) voidTicket(t int64) {
+func (c *call) voidTicket(t int64, e *entry, fence int64) {
+	c.note(journal.Entry{Event: journal.Void, Ticket: t, Request: e.r, Fence: fence})
 	c.resolve(t)
 	c.s.prev = 0
 	c.v[t] = true

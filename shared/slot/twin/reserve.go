@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -134,18 +135,22 @@ func (c *call) take(req slot.ReserveRequest, t, waiting, at int64) slot.Reservat
 	}
 	delete(c.bodies, req.ID)
 	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
+	note := journal.Entry{Event: journal.Reserve, Ticket: t, Request: req.ID}
 	switch {
 	case t != c.s.nxt:
 		add(&c.o, t)
 		if t >= c.s.inc {
 			e.k = int64(req.K)
 		}
+		note.Event, note.K = journal.Adopt, e.k
 	case !c.without(TicketsGrow):
 		c.s.nxt = t + 1
 	}
 	if req.Adopt && strings.Contains(","+c.s.parked, ","+number(t)+",") {
 		e.parked = 1
+		note.Reason = string(journal.Park)
 	}
+	c.note(note)
 	if !req.Deadline.IsZero() {
 		e.deadline = req.Deadline.UnixMilli()
 	}

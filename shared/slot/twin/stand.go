@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -58,6 +59,7 @@ func (c *call) expired(t int64, e *entry, id string) bool {
 	r := c.record(id)
 	c.finished(r, id, t, slot.Dead)
 	r.reason, r.detail, r.durable = "deadline", "it waited past its deadline", "0"
+	c.note(journal.Entry{Event: journal.Expire, Ticket: t, Request: id})
 	c.resolve(t)
 	c.extend(c.now + c.retain + 60000)
 	c.wake()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -47,6 +48,8 @@ type lane struct {
 	bodies  map[string]body // responses, by request id
 	f       []ended         // in ticket order
 	fend    int64
+	j       []journal.Entry
+	jend    int64
 }
 
 // ended is a member of :f.
@@ -100,6 +103,9 @@ func (l *lane) expire(now int64) {
 	}
 	if l.fend <= now {
 		l.f = nil
+	}
+	if l.jend <= now {
+		l.j = nil
 	}
 	for id, r := range l.records {
 		if r.end != 0 && r.end <= now {

@@ -3,6 +3,7 @@ package twin
 import (
 	"context"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -44,6 +45,7 @@ func (c *call) cancel(id string) slot.Cancelling {
 		if e.parked == 1 {
 			c.afresh()
 		}
+		c.note(journal.Entry{Event: journal.Cancel, Ticket: t, Request: id})
 		c.resolve(t)
 		c.wake()
 	}
@@ -101,6 +103,11 @@ func (c *call) settleHead(id string, as slot.Resolution, owner string) slot.Canc
 		return slot.Cancelling{Seen: c.seen(false), Verdict: slot.Kept, Ticket: t}
 	}
 	r.steered = owner
+	note := journal.Entry{Event: journal.Resolve, Ticket: t, Request: id, Reason: string(as)}
+	if ofParked {
+		note.Event, note.Reason = journal.Event(as), ""
+	}
+	c.note(note)
 	c.settleAs(t, e, r, as)
 	c.afresh()
 	c.extendForTask()
@@ -153,14 +160,23 @@ func (s *Store) Pause(ctx context.Context, l slot.Lane, hold bool) (slot.Seen, e
 	if c.s.paused == 1 && !hold {
 		c.afresh()
 	}
-	c.s.paused = 0
-	if hold {
-		c.s.paused = 1
-	}
+	c.hold(hold)
 	c.extendForTask()
 	c.wake()
 	c.save()
 	return c.seen(true), nil
+}
+
+// hold pauses the lane, or lets it go on.
+func (c *call) hold(hold bool) {
+	paused, event := int64(0), journal.Resume
+	if hold {
+		paused, event = 1, journal.Pause
+	}
+	if c.s.paused != paused {
+		c.note(journal.Entry{Event: event})
+	}
+	c.s.paused = paused
 }
 
 // Purge is slot.Store.Purge.
@@ -177,6 +193,9 @@ func (s *Store) Purge(ctx context.Context, l slot.Lane) (slot.Purging, error) {
 	}
 	c.begin()
 	purged := c.depth() - c.running()
+	if purged > 0 || c.s.mark != c.s.nxt {
+		c.note(journal.Entry{Event: journal.Purge, Ticket: c.s.nxt})
+	}
 	c.purgeTo(c.s.nxt)
 	c.s.resolved += purged
 	c.extendForTask()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -91,6 +92,7 @@ type call struct {
 	blocked  []string
 	publish  []slot.Wakeup
 	tickets  []int64 // of publish
+	notes    []journal.Entry
 }
 
 // begin reads the lane of l. The error is slot.ErrGeneration, as of a Store whose generations do not know the lane's.
@@ -133,7 +135,7 @@ func (s *Store) begin(ctx context.Context, op string, l slot.Lane) (*call, error
 }
 
 // begins are the verbs that begin the life of a lane, reads those that change none.
-var begins, reads = []string{"reserve", "pause", "purge"}, []string{"inspect", "list"}
+var begins, reads = []string{"reserve", "pause", "purge"}, []string{"inspect", "list", "journal"}
 
 // restoring says that a lane which is absent or older may have been lost.
 func (c *call) restoring() bool { return c.now < c.gen.RestoreUntil }
@@ -168,6 +170,7 @@ func (s *Store) end(c *call, policy string) {
 func (c *call) save() {
 	c.s.last = c.now
 	c.scalars = c.s
+	c.write()
 }
 
 func (c *call) without(r Rule) bool { return c.store.without[r] }

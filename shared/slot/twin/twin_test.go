@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/slot/slottest"
@@ -117,7 +118,7 @@ func pick[T any](p *pair, list []T, label string) (v T) {
 func (p *pair) step() {
 	verbs := []func(){
 		p.advance, p.advance, p.reserve, p.reserve, p.reserve, p.start, p.start, p.start, p.drive, p.drive, p.finish, p.finish,
-		p.finish, p.flushed, p.flushed, p.renew, p.confirm, p.void, p.giveUp, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.list, p.operate, p.steer,
+		p.finish, p.flushed, p.flushed, p.renew, p.confirm, p.void, p.giveUp, p.voidHead, p.missing, p.settle, p.doKick, p.kicked, p.inspect, p.list, p.journal, p.operate, p.steer,
 	}
 	verbs[rapid.IntRange(0, len(verbs)-1).Draw(p.T, "verb")]()
 }
@@ -174,6 +175,9 @@ func (p *pair) compare(op string) {
 	if diff := cmp.Diff(want, p.twin.Dump(p.lane.Key), cmpopts.EquateEmpty()); diff != "" {
 		p.Fatalf("state after %s (-scripts +twin):\n%s", op, diff)
 	}
+	if v := journal.Verify(entries(p, p.twin)); v != nil {
+		p.Fatalf("the journal after %s: %v", op, v)
+	}
 }
 
 // verbs are the methods that slot.Store and twin.Store share.
@@ -197,6 +201,7 @@ type verbs interface {
 	Extend(context.Context, slot.Lane, int64) error
 	List(context.Context, slot.Lane, slot.ListRequest) (slot.Listed, error)
 	Inspect(context.Context, slot.Lane, string) (slot.State, slot.RequestState, error)
+	Journal(context.Context, slot.Lane) ([]journal.Entry, error)
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seriatim/seriatim/shared/journal"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
@@ -223,6 +224,19 @@ func (p *pair) list() {
 		req.After = 0
 	}
 	both(p, "list", func(v verbs) (slot.Listed, error) { return v.List(p.Context(), p.lane, req) })
+}
+
+func (p *pair) journal() {
+	both(p, "journal", func(v verbs) ([]journal.Entry, error) { return v.Journal(p.Context(), p.lane) })
+}
+
+// entries are the lane's journal.
+func entries(p *pair, v verbs) []journal.Entry {
+	list, err := v.Journal(p.Context(), p.lane)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return list
 }
 
 // operate does what no verb does: the end of a record, a new generation, a new policy, paused targets.

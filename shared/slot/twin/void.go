@@ -54,7 +54,10 @@ func (c *call) void(id string, t int64, atOnce bool, looked, fence int64) slot.V
 	if !atOnce && e.p >= looked && !c.without(VoidPastDeadline) {
 		return slot.Kept
 	}
-	c.voidTicket(t)
+	if !unused {
+		fence = 0
+	}
+	c.voidTicket(t, e, fence)
 	if e.att == 0 || unused {
 		delete(c.records, id)
 	}
