@@ -58,10 +58,10 @@ type gated struct {
 	answers, scripts, store *gate
 }
 
-func newGated(t *testing.T, config firestoreconn.Config, lease string) *gated {
+func newGated(t *testing.T, config firestoreconn.Config, lanePolicy string) *gated {
 	t.Helper()
 	target := newEffects(t)
-	d := newDeployment(t, fmt.Sprintf("targets: {work: {url: %q}}\nlanes: [{match: '*', target: work, spacing: 0s, lease: %s}]\n", target.URL, lease))
+	d := newDeployment(t, fmt.Sprintf("targets: {work: {url: %q}}\nlanes: [{match: '*', target: work, spacing: 0s, %s}]\n", target.URL, lanePolicy))
 	options := *d.redis.Client().Options()
 	options.Password = "a-password"
 	conn := firestoreconn.New(config)
@@ -232,7 +232,7 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story.run(t, newGated(t, firestore.Config(), story.lease))
+			story.run(t, newGated(t, firestore.Config(), "lease: "+story.lease))
 		})
 	}
 }

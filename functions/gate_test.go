@@ -6,11 +6,13 @@ import (
 	"testing"
 )
 
-// gate passes connections on. While it is closed bytes go in, from either side, and nothing comes out.
+// gate passes connections on. While it is closed bytes go in, from either side, and nothing comes out; while it is mute, nothing
+// comes out to who connected.
 type gate struct {
 	net.Listener
 	to        string
 	closed    atomic.Bool
+	mute      atomic.Bool
 	swallowed atomic.Int64 // bytes
 }
 
@@ -40,12 +42,12 @@ func (g *gate) pass(from net.Conn) {
 		from.Close()
 		return
 	}
-	go g.copy(from, to)
-	g.copy(to, from)
+	go g.copy(from, to, &g.mute)
+	g.copy(to, from, &g.closed)
 }
 
-// copy ends both sides when one has ended.
-func (g *gate) copy(to, from net.Conn) {
+// copy ends both sides when one has ended. It swallows while the gate is closed, or shut is set.
+func (g *gate) copy(to, from net.Conn, shut *atomic.Bool) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 64<<10)
@@ -54,7 +56,7 @@ func (g *gate) copy(to, from net.Conn) {
 		if err != nil {
 			return
 		}
-		if g.closed.Load() {
+		if g.closed.Load() || shut.Load() {
 			g.swallowed.Add(int64(n))
 		} else if _, err := to.Write(buffer[:n]); err != nil {
 			return

@@ -103,13 +103,17 @@ func (d *delivery) runOwn(ctx context.Context, v slot.Started, sent time.Time) i
 	switch {
 	case errors.Is(err, lane.ErrLeaseLost):
 		return http.StatusConflict
+	case errors.Is(err, lane.ErrUndecided):
+		logging.FromContext(ctx).ErrorContext(ctx, "attempt left undecided: the redelivery asks the durable store first",
+			logging.Ticket, v.Grant.Ticket, logging.Request, d.env.ID, logging.Error, err.Error())
+		return http.StatusConflict
 	case err != nil:
 		return d.unreachable(ctx, "run", err)
 	case ended.Verdict != slot.OK:
 		// Another grant ended it, or has it: the redelivery finds what happened.
 		return http.StatusConflict
 	}
-	durable := d.persistent(ctx, d.env, ended)
+	durable := d.persistent(ctx, d.env, v.Grant, ended)
 	if ended.Outcome == slot.Parked {
 		d.park(ctx, v.Grant.Ticket)
 	}

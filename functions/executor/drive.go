@@ -97,7 +97,7 @@ func (d *delivery) driveHead(ctx context.Context, v lane.View) (lane.View, step)
 		logging.FromContext(ctx).WarnContext(ctx, "driven run not finished", "head", h.Ticket, "error", err)
 		return v, stop
 	}
-	d.persistent(ctx, env, ended)
+	d.persistent(ctx, env, started.Grant, ended)
 	if ended.Verdict == slot.OK && ended.Outcome == slot.Parked {
 		d.park(ctx, h.Ticket)
 	}

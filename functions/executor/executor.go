@@ -49,6 +49,8 @@ type Records interface {
 	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
 	// Flush does what such a task carries.
 	Flush(ctx context.Context, l lane.Lane, e taskqueue.Envelope) error
+	// Free lets Redis keep less of what the durable store has decided.
+	Free(ctx context.Context, l lane.Lane, e taskqueue.Envelope, g slot.Grant)
 }
 
 // Wakes brings wake-ups to waiters.

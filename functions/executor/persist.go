@@ -27,7 +27,13 @@ func (d *delivery) besides(f func() int) func() int {
 
 // persistent writes the end of an attempt through, beside the hand-off to the next head. A ticket that was driven has a task of
 // its own, which is not answered 200 before the record is durable.
-func (d *delivery) persistent(ctx context.Context, env taskqueue.Envelope, ended lane.Ended) func() int {
+func (d *delivery) persistent(ctx context.Context, env taskqueue.Envelope, g slot.Grant, ended lane.Ended) func() int {
+	if ended.Decided {
+		return d.besides(func() int {
+			d.Records.Free(context.WithoutCancel(ctx), d.lane, env, g)
+			return http.StatusOK
+		})
+	}
 	if ended.Verdict != slot.OK || !d.outlives(ended.Record.Status) {
 		return func() int { return http.StatusOK }
 	}

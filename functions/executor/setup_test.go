@@ -3,12 +3,14 @@ package executor
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +41,8 @@ type fixture struct {
 	records *fakeRecords
 	events  func(Event) int
 	missing func() (bool, error)
+	rdb     *redis.Client
+	steps   *steps
 }
 
 // setup makes a fixture; lanePolicy is the rest of the lane's policy, such as "spacing: 0s, concurrency: 2".
@@ -53,7 +57,7 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fixture{t: t, slots: slot.New(rdb, slot.First, nil), queue: newFakeQueue(), keys: keys, calls: make(chan target.Request, 1000), records: &fakeRecords{Memory: record.NewMemory(time.Now)}}
+	b := &fixture{t: t, rdb: rdb, slots: slot.New(rdb, slot.First, nil), queue: newFakeQueue(), keys: keys, calls: make(chan target.Request, 1000), records: &fakeRecords{Memory: record.NewMemory(time.Now)}}
 	if b.lane, err = lane.Bind(doc, testKey); err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +74,12 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 	counts := map[Event]int{}
 	b.events = func(e Event) int { mu.Lock(); defer mu.Unlock(); return counts[e] }
 	system := clock.System{}
+	b.steps = &steps{Store: b.slots}
+	records := lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: system}
 	b.Executor = New(Config{
 		Policy: doc, Slots: b.slots, Holes: b.slots, Inspector: b.slots, Queue: b.queue, Opener: keys, Wakes: hub,
-		Records:      lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: system},
-		Runner:       &lane.Runner{Slots: b.slots, Targets: targets, Clock: system, Random: system},
+		Records:      records,
+		Runner:       &lane.Runner{Slots: b.steps, Targets: targets, Decider: &lane.Decider{Slots: b.steps, Records: records}, Clock: system, Random: system},
 		Tasks:        lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: system, Random: system},
 		CountMissing: func(context.Context) (bool, error) { return b.missing() },
 		Exchange:     func(context.Context, string) error { return nil },
@@ -206,9 +212,13 @@ func (q *fakeQueue) of(kind taskqueue.Kind) []taskqueue.Task {
 type fakeRecords struct {
 	*record.Memory
 	err error
+	// on is called around each Put, before and after, where it is set; its error is that of Put.
+	on         func(after bool) error
+	puts, gets atomic.Int64
 }
 
 func (f *fakeRecords) Get(ctx context.Context, key, id string) (record.Record, bool, error) {
+	f.gets.Add(1)
 	if f.err != nil {
 		return record.Record{}, false, f.err
 	}
@@ -216,10 +226,19 @@ func (f *fakeRecords) Get(ctx context.Context, key, id string) (record.Record, b
 }
 
 func (f *fakeRecords) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	f.puts.Add(1)
 	if f.err != nil {
 		return record.Record{}, f.err
 	}
-	return f.Memory.Put(ctx, r)
+	on := f.on
+	if on == nil {
+		return f.Memory.Put(ctx, r)
+	}
+	if err := on(false); err != nil {
+		return record.Record{}, err
+	}
+	held, err := f.Memory.Put(ctx, r)
+	return held, errors.Join(err, on(true))
 }
 
 // ended stores how a request ended, in an earlier life of Redis.

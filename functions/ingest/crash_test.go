@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seriatim/seriatim/shared/idempotency"
+	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -94,6 +95,7 @@ func (b *bundle) elsewhere() *bundle {
 	c.config.Slots, c.config.Inspector, c.config.Tasks.Kicks = c.slots, c.slots, c.slots
 	runner := *b.config.Runner
 	runner.Slots = c.slots
+	runner.Decider = &lane.Decider{Slots: c.slots, Records: b.config.Runner.Decider.Records}
 	c.config.Runner = &runner
 	c.serve(c.config)
 	return &c

@@ -87,9 +87,11 @@ func (l *lines) String() string {
 // records are durable records that can be told to fail.
 type records struct {
 	*record.Memory
-	err        error
-	getErr     error // of Get alone
-	deleteErr  error // of Delete alone
+	err       error
+	getErr    error // of Get alone
+	deleteErr error // of Delete alone
+	// putting, where it is set, is called with each Put, and calls put for it to take effect.
+	putting    func(put func() (record.Record, error)) (record.Record, error)
 	puts, gets atomic.Int64
 }
 
@@ -113,7 +115,11 @@ func (f *records) Put(ctx context.Context, r record.Record) (record.Record, erro
 	if f.err != nil {
 		return record.Record{}, f.err
 	}
-	return f.Memory.Put(ctx, r)
+	put := func() (record.Record, error) { return f.Memory.Put(ctx, r) }
+	if putting := f.putting; putting != nil {
+		return putting(put)
+	}
+	return put()
 }
 
 func (f *records) List(ctx context.Context, key string, status record.Status, size int, token string) (record.Page, error) {

@@ -82,6 +82,10 @@ func (s *slots) Finish(ctx context.Context, l slot.Lane, r slot.FinishRequest) (
 	return around(s, "finish", func() (slot.Finished, error) { return s.Store.Finish(ctx, l, r) })
 }
 
+func (s *slots) Ending(ctx context.Context, l slot.Lane, r slot.FinishRequest) (slot.Ending, error) {
+	return around(s, "ending", func() (slot.Ending, error) { return s.Store.Ending(ctx, l, r) })
+}
+
 func (s *slots) Inspect(ctx context.Context, l slot.Lane, id string) (slot.State, slot.RequestState, error) {
 	type both struct {
 		slot.State

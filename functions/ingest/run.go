@@ -39,6 +39,9 @@ func (s *submitting) run(ctx context.Context, r slot.Reservation, sent time.Time
 			armed: ended.FinishSent,
 		})
 	}
+	if ended.Decided {
+		return s.decided(ctx, r, ended)
+	}
 	held, err := s.Records.Persist(ctx, s.lane, s.at(r.Incarnation, r.Ticket), ended.Record)
 	switch {
 	case err != nil:
@@ -54,6 +57,18 @@ func (s *submitting) parked(ctx context.Context, ticket int64) {
 	if err := s.Tasks.Marks.Park(ctx, s.lane.Slot.Key, ticket); err != nil {
 		logging.FromContext(ctx).WarnContext(ctx, "parked ticket not kept outside redis", logging.Ticket, ticket, logging.Error, err.Error())
 	}
+}
+
+// decided answers with what the durable store decided.
+func (s *submitting) decided(ctx context.Context, r slot.Reservation, ended lane.Ended) error {
+	s.Records.Free(ctx, s.lane, s.at(r.Incarnation, r.Ticket), r.Grant)
+	switch {
+	case ended.Record.Status == slot.Cancelled:
+		return cancelled()
+	case ended.Another:
+		return s.replay(ended.Record)
+	}
+	return s.finished(ended.Record, ended.Result)
 }
 
 // lost finds out what became of a request whose lease was: reserve, asked again by the same owner, replays its end, or answers

@@ -49,6 +49,7 @@ lanes:
   - {match: "holds-*", target: work, spacing: 0s, ambiguous: hold, lease: 5s}
   - {match: "back-*", target: held.back, spacing: 0s}
   - {match: "fleeting-*", target: work, spacing: 0s, durable: false}
+  - {match: "decided-*", target: work, spacing: 0s, decide: firestore}
   - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
 `
 
@@ -110,10 +111,12 @@ func setupOn(t *testing.T, rdb *redis.Client) *bundle {
 			t.Fatal(err)
 		}
 	}
+	decider := &lane.Decider{Slots: b.slots}
+	decider.Records = lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: b.clock}
 	b.config = ingest.Config{
 		Policy: doc, Slots: b.slots, Inspector: b.slots, Steering: b.slots, Drain: b.drain, Clock: b.clock, Random: b.random,
-		Records:       lane.Records{Store: b.records, Slots: b.slots, Dead: slot.NewDeadLetters(rdb), Queue: b.queue, Clock: b.clock},
-		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Clock: b.clock, Random: b.random},
+		Records:       decider.Records,
+		Runner:        &lane.Runner{Slots: b.slots, Targets: targets, Decider: decider, Clock: b.clock, Random: b.random},
 		Bodies:        b.queue,
 		Tasks:         lane.Tasks{Queue: b.queue, Kicks: b.slots, Clock: b.clock, Random: b.random},
 		Exchange:      func(context.Context, string) error { return nil },

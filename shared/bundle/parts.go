@@ -74,6 +74,7 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 	}
 	p.Runner = &lane.Runner{Slots: p.Slots, Targets: targets, Clock: p.Clock, Random: p.Random}
 	p.Records = lane.Records{Store: records, Slots: p.Slots, Dead: slot.NewDeadLetters(rdb), Queue: queue, Clock: p.Clock}
+	p.Runner.Decider = &lane.Decider{Slots: p.Slots, Records: p.Records}
 	kept := lane.NewMarks(p.Marks, p.Slots)
 	p.Slots.Restore = kept.Restore
 	p.Tasks = lane.Tasks{Queue: queue, Kicks: p.Slots, Marks: kept, Clock: p.Clock, Random: p.Random}

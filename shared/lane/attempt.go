@@ -37,6 +37,8 @@ type Targets interface {
 type Runner struct {
 	Slots   Slots
 	Targets Targets
+	// Decider serves lanes where the durable store decides; nil where there is no such store.
+	Decider *Decider
 	Clock   clock.Clock
 	Random  clock.Random
 }
@@ -61,23 +63,52 @@ type Ended struct {
 	Result target.Result
 	// FinishSent is when Finish was first sent, or a little earlier: a retry arms the confirm deadline no sooner.
 	FinishSent time.Time
+	// Decided says that Record is in the durable store already, which decided it. Where it is Another run's result that the store
+	// held, Result is not what the request came to.
+	Decided, Another bool
 }
 
 // Run calls the target under the lease, renews the lease while the target works, and finishes. The error is ErrLeaseLost
-// when the lease was gone before the target was called, else that of Redis: then the attempt's end is not recorded.
+// when the lease was gone before the target was called, ErrUndecided, or that of Redis: then the attempt's end is not recorded.
 func (r *Runner) Run(ctx context.Context, a Attempt) (Ended, error) {
+	held, result, call := r.before(ctx, a)
 	end, err := r.freshen(ctx, a)
 	if err != nil {
 		return Ended{}, err
 	}
-	result := r.call(ctx, a, end)
-	sent := r.Clock.Now()
-	finished, err := r.finish(context.WithoutCancel(ctx), a, result)
+	if call {
+		result = r.call(ctx, a, end)
+	}
+	ended, err := r.end(context.WithoutCancel(ctx), a, result, held)
 	if err != nil {
 		return Ended{}, err
 	}
-	r.log(ctx, a, finished, result)
-	return Ended{Finished: finished, Result: result, FinishSent: sent}, nil
+	r.log(ctx, a, ended)
+	return ended, nil
+}
+
+// end finishes an attempt with its result, or with what the store held before it.
+func (r *Runner) end(ctx context.Context, a Attempt, result target.Result, held *slot.Record) (Ended, error) {
+	l, req, err := r.finishing(a, result)
+	if err != nil {
+		return Ended{}, err
+	}
+	if held == nil {
+		if held, err = r.decide(ctx, a, l, req); err != nil {
+			return Ended{}, err
+		}
+	}
+	out := Ended{Result: result, FinishSent: r.Clock.Now()}
+	if held != nil {
+		req, l.Park = as(*held, req), false
+	}
+	if out.Finished, err = r.finish(ctx, l, req); err != nil {
+		return Ended{}, err
+	}
+	if held != nil && out.Verdict == slot.OK {
+		out.Record, out.Decided, out.Another = *held, true, held.Fence != a.Grant.Fence || held.Ticket != a.Grant.Ticket
+	}
+	return out, nil
 }
 
 // freshen makes sure that the lease is young enough to call a target under it, and returns when it ends by our clock: a pause
@@ -153,30 +184,42 @@ func request(a Attempt) target.Request {
 // missingTargetAge is the age at which a request gives up waiting for its target to be configured: never, in practice.
 const missingTargetAge = 365 * 24 * time.Hour
 
-func (r *Runner) finish(ctx context.Context, a Attempt, result target.Result) (slot.Finished, error) {
+// finishing is what FINISH is told of an attempt.
+func (r *Runner) finishing(a Attempt, result target.Result) (slot.Lane, slot.FinishRequest, error) {
 	req := slot.FinishRequest{
 		Grant: a.Grant, Request: a.Request.ID, Outcome: outcome(result.Outcome), Reason: result.Reason, Detail: detail(result), K: a.K, Own: a.Own,
 		RetryAfter: result.RetryAfter, Counts: result.Counts, Jitter: r.Random.Jitter(0.2),
 	}
 	l := a.Lane.Slot
-	if result.Reason == "target-missing" {
+	if result.Reason == "target-missing" || result.Reason == reasonUndecided {
 		l.MaxAge = missingTargetAge
 	}
 	var err error
-	if req.Response, err = EncodeResponse(result.Response, a.Lane.StoredLimit()); err != nil {
-		return slot.Finished{}, err
-	}
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = 50*time.Millisecond, 2*time.Second, 0
+	req.Response, err = EncodeResponse(result.Response, a.Lane.StoredLimit())
+	return l, req, err
+}
+
+func (r *Runner) finish(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Finished, error) {
+	wait := newBackoff()
 	for began := r.Clock.Now(); ; {
 		finished, err := r.Slots.Finish(ctx, l, req)
 		if err == nil || r.Clock.Now().Sub(began) > finishBudget || errors.Is(err, slot.ErrGeneration) {
 			return finished, err
 		}
-		if err := clock.Sleep(ctx, r.Clock, time.Duration(float64(wait.NextBackOff())*r.Random.Jitter(0.5))); err != nil {
+		if err := clock.Sleep(ctx, r.Clock, r.jittered(wait)); err != nil {
 			return slot.Finished{}, err
 		}
 	}
+}
+
+func newBackoff() *backoff.ExponentialBackOff {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = 50*time.Millisecond, 2*time.Second, 0
+	return wait
+}
+
+func (r *Runner) jittered(wait *backoff.ExponentialBackOff) time.Duration {
+	return time.Duration(float64(wait.NextBackOff()) * r.Random.Jitter(0.5))
 }
 
 // detail is what clients are told of a failure beside its reason: of errors only the log has the text, which may name addresses.
@@ -198,14 +241,15 @@ func outcome(o target.Outcome) slot.Outcome {
 	}
 }
 
-func (r *Runner) log(ctx context.Context, a Attempt, f slot.Finished, result target.Result) {
+func (r *Runner) log(ctx context.Context, a Attempt, ended Ended) {
+	f, result := ended.Finished, ended.Result
 	level := slog.LevelInfo
-	if result.Outcome != target.Accept {
+	if result.Outcome != target.Accept && !ended.Another {
 		level = slog.LevelWarn
 	}
 	logging.FromContext(ctx).Log(ctx, level, "attempt ended",
 		logging.Ticket, a.Grant.Ticket, logging.Request, a.Request.ID,
 		logging.Attempt, a.Grant.Attempt, "slip_ms", a.Grant.Slip.Milliseconds(), logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
 		"age_ms", r.Clock.Now().Sub(a.Request.Submitted).Milliseconds(),
-		"reason", result.Reason, logging.ClientTrace, logging.ParseTraceparent(a.Request.Traceparent).TraceID, "error", result.Err)
+		"reason", result.Reason, "another", ended.Another, logging.ClientTrace, logging.ParseTraceparent(a.Request.Traceparent).TraceID, "error", result.Err)
 }

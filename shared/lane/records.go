@@ -114,16 +114,35 @@ func (s Records) Ended(ctx context.Context, l Lane, status record.Status, size i
 	return ended, upto, nil
 }
 
-// put writes r and then lets Redis keep less of it, which may fail: then it is kept longer.
+// decide creates the durable record of how the request of e would end, unless there is one, and returns what the store holds.
+func (s Records) decide(ctx context.Context, l Lane, e taskqueue.Envelope, r slot.Record) (slot.Record, error) {
+	held, err := s.Store.Put(ctx, durable(l, e, r))
+	if err != nil {
+		return slot.Record{}, err
+	}
+	return known(held), nil
+}
+
+// Free lets Redis keep less of a request that ended as the store had decided: what Redis has is what is durable.
+func (s Records) Free(ctx context.Context, l Lane, e taskqueue.Envelope, g slot.Grant) {
+	s.flushed(ctx, l, slot.FlushedRequest{ID: e.ID, Ticket: g.Ticket, Fence: g.Fence, Same: true, Keyed: e.IdempotencyKey != ""})
+}
+
+// flushed may fail: then Redis keeps the record longer.
+func (s Records) flushed(ctx context.Context, l Lane, req slot.FlushedRequest) {
+	if err := s.Slots.Flushed(ctx, l.Slot, req); err != nil {
+		logging.FromContext(ctx).WarnContext(ctx, "durable record not freed in Redis", logging.Request, req.ID, logging.Error, err.Error())
+	}
+}
+
+// put writes r and then lets Redis keep less of it.
 func (s Records) put(ctx context.Context, l Lane, r record.Record, keyed bool) (record.Record, error) {
 	held, err := s.Store.Put(ctx, r)
 	if err != nil {
 		return record.Record{}, err
 	}
 	same := held.Ticket == r.Ticket && held.Fence == r.Fence
-	if err := s.Slots.Flushed(ctx, l.Slot, slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same, Keyed: keyed}); err != nil {
-		logging.FromContext(ctx).WarnContext(ctx, "durable record not freed in Redis", logging.Request, r.ID, logging.Error, err.Error())
-	}
+	s.flushed(ctx, l, slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same, Keyed: keyed})
 	return held, nil
 }
 

@@ -27,6 +27,7 @@ func decodeLane(o object) *Lane {
 		MaxDepth:    o.integer("max_depth", 20_000, 1_000_000),
 		Retention:   o.duration("retention", day, time.Minute, 30*day),
 		Durable:     o.boolean("durable", true),
+		Decide:      choose(o, "decide", Redis, Firestore),
 	}
 	l.Name = l.Match
 	if name, ok := o.text("name"); ok {
@@ -93,6 +94,9 @@ func (d *decoder) checkLanes(doc *Document) {
 	for i, l := range doc.Lanes {
 		here := value{d: d, path: index("lanes", i)}
 		here.checkReach(l, doc.Lanes[:i])
+		if l.Decide == Firestore && !l.Durable {
+			d.fault(here.child("decide"), "firestore decides by durable records; say durable: true, or leave decide out")
+		}
 		if doc.Targets != nil {
 			here.checkTargets(l, doc.Targets)
 		}

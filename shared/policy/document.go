@@ -126,6 +126,9 @@ type Lane struct {
 	// Durable lanes write finished records through to Firestore.
 	// Defaults to true.
 	Durable bool
+	// Decide says which store decides how a request ended; Firestore needs
+	// Durable. Defaults to Redis.
+	Decide Decide
 }
 
 // Backoff doubles from Min with every retryable failure in a row, up to Max;
@@ -161,4 +164,15 @@ const (
 	Retry Ambiguous = "retry"
 	// Hold makes it unknown and waits for somebody to resolve it.
 	Hold Ambiguous = "hold"
+)
+
+// Decide is the store whose word on the end of a request stands.
+type Decide string
+
+const (
+	// Redis decides, and Firestore is written through.
+	Redis Decide = "redis"
+	// Firestore decides by the record that it takes first, before Redis knows:
+	// of two runs one result is accepted, also where Redis forgets one of them.
+	Firestore Decide = "firestore"
 )

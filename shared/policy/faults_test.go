@@ -76,6 +76,8 @@ func TestLaneFaults(t *testing.T) {
 		{"exhausted: drop", []string{`lanes[0].exhausted: "drop" is not one of dead-letter, park`}},
 		{"ambiguous: false", []string{"lanes[0].ambiguous: want a string, got false: put it in quotes"}},
 		{"durable: 'yes'", []string{"lanes[0].durable: want true or false, got a string"}},
+		{"decide: somebody", []string{`lanes[0].decide: "somebody" is not one of redis, firestore`}},
+		{"decide: firestore, durable: false", []string{"lanes[0].decide: firestore decides by durable records; say durable: true, or leave decide out"}},
 		{"durable: no", []string{"lanes[0].durable: want true or false, got a string"}},
 		{"targets: []", []string{`lanes[0].targets: does not hold the lane's own target "t"`}},
 		{"targets: t", []string{"lanes[0].targets: want a list, got a string"}},
@@ -89,7 +91,7 @@ func TestLaneFaults(t *testing.T) {
 		{"name: *t", []string{"lanes[0].name: want a string; a text that begins with * needs quotes, and YAML aliases are not allowed"}},
 		{"<<: {burst: 2}", []string{"lanes[0]: the field name << is not a string; YAML merge keys are not allowed"}},
 		{"5: 6", []string{"lanes[0]: the field name 5 is not a string; YAML merge keys are not allowed"}},
-		{`"a\nb": 6`, []string{`lanes[0]["a\nb"]: is not a field; known are ambiguous, attempts, backoff, burst, concurrency, durable, ` +
+		{`"a\nb": 6`, []string{`lanes[0]["a\nb"]: is not a field; known are ambiguous, attempts, backoff, burst, concurrency, decide, durable, ` +
 			`exhausted, lease, match, max_age, max_depth, name, respond, retention, spacing, target, targets`}},
 		{"name: {env: NOWHERE}", []string{"lanes[0].name: the variable NOWHERE is not set, or empty"}},
 		{"name: {env: EMPTY}", []string{"lanes[0].name: the variable EMPTY is not set, or empty"}},

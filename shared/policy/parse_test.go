@@ -31,7 +31,7 @@ func shortestDocument() *policy.Document {
 			Respond: policy.Immediate, Lease: 30 * time.Second, Attempts: 20, MaxAge: 24 * time.Hour,
 			Backoff:   policy.Backoff{Min: time.Second, Max: 10 * time.Minute},
 			Exhausted: policy.DeadLetter, Ambiguous: policy.Retry, MaxDepth: 20_000,
-			Retention: 24 * time.Hour, Durable: true,
+			Retention: 24 * time.Hour, Durable: true, Decide: policy.Redis,
 		}},
 	}
 }
@@ -74,6 +74,7 @@ lanes:
       *
     target: billing.v2
     spacing: 1.000001ms
+    decide: firestore
 origins:
   shop:
     url: https://shop.example/api
@@ -92,6 +93,7 @@ func longestDocument() *policy.Document {
 	doc := shortestDocument()
 	last := doc.Lanes[0]
 	last.Target, last.Targets, last.Spacing = "billing.v2", []string{"billing.v2"}, 2*time.Millisecond
+	last.Decide = policy.Firestore
 	return &policy.Document{
 		Log: policy.Log{Sample: 1},
 		Targets: map[string]*policy.Target{
@@ -110,7 +112,7 @@ func longestDocument() *policy.Document {
 			Match: "env:*", Name: "from the environment", Target: "mail", Targets: []string{"billing.v2", "mail"},
 			Spacing: 3 * time.Second, Burst: 1000, Concurrency: 3, Respond: policy.Async, Lease: 10 * time.Minute,
 			Attempts: 1, MaxAge: time.Second, Backoff: policy.Backoff{Min: time.Millisecond, Max: time.Second},
-			Exhausted: policy.DeadLetter, Ambiguous: policy.Retry, MaxDepth: 1_000_000, Retention: 720 * time.Hour,
+			Exhausted: policy.DeadLetter, Ambiguous: policy.Retry, MaxDepth: 1_000_000, Retention: 720 * time.Hour, Decide: policy.Redis,
 		}, last},
 		Origins: map[string]*policy.Origin{
 			"shop": {

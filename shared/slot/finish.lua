@@ -60,8 +60,8 @@ if outcome == 'retry' then
   if narg(14) > 0 then backoff = narg(14) end
   backoff = math.ceil(backoff)
   if arg(15) == '0' then e.spared = e.spared + 1 end
-  if e.att - e.spared >= narg(10) then outcome, reason = 'dead', 'attempts'
-  elseif now - e.first >= narg(11) then outcome, reason = 'dead', 'max-age' end
+  local given = exhausted(e, 0, narg(10), narg(11))
+  if given then outcome, reason = 'dead', given end
 else
   set('fails', 0)
 end

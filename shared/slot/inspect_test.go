@@ -103,6 +103,7 @@ func TestWorkIsConstant(t *testing.T) {
 		var g slot.Grant
 		count("start", func() { g = b.run(t, tasks[0]) })
 		count("renew", func() { _, _, _ = b.store.Renew(t.Context(), b.lane, g) })
+		count("ending", func() { _, _ = b.store.Ending(t.Context(), b.lane, ended(g, "a", slot.Accept)) })
 		count("wait", func() { b.start(t, tasks[1]) })
 		count("reserve", func() { b.reserve(t, ingest("new")) })
 		count("duplicate", func() { b.reserve(t, ingest("new")) })

@@ -464,6 +464,12 @@ local function finished(record, id, t, status, fields)
   redis.call('PUBLISH', endings, id .. ' 0') -- in the form of a wake-up: look at once
 end
 
+-- exhausted says why a request is not tried again, if it is not.
+local function exhausted(e, spared, attempts, age)
+  if e.att - e.spared - spared >= attempts then return 'attempts' end
+  if now - e.first >= age then return 'max-age' end
+end
+
 -- expired says that a request has waited past its deadline without a start; it is dead then.
 local function expired(t, e, record)
   if e.deadline == 0 or now <= e.deadline or e.first > 0 then return false end

@@ -26,6 +26,9 @@ var renewLua string
 //go:embed finish.lua
 var finishLua string
 
+//go:embed ending.lua
+var endingLua string
+
 //go:embed confirm.lua
 var confirmLua string
 
@@ -93,6 +96,7 @@ var (
 	startScript   = newScript("start", startLua)
 	renewScript   = newScript("renew", renewLua)
 	finishScript  = newScript("finish", finishLua)
+	endingScript  = newScript("ending", endingLua)
 	confirmScript = newScript("confirm", confirmLua)
 	voidScript    = newScript("void", voidLua)
 	missingScript = newScript("missing", missingLua)

@@ -27,6 +27,7 @@ func TestFormatOfANewerCode(t *testing.T) {
 				"start":   func() error { _, err := b.store.Start(ctx, lane, task); return err },
 				"finish":  func() error { _, err := b.store.Finish(ctx, lane, ended(g, "a", slot.Accept)); return err },
 				"renew":   func() error { _, _, err := b.store.Renew(ctx, lane, g); return err },
+				"ending":  func() error { _, err := b.store.Ending(ctx, lane, ended(g, "a", slot.Accept)); return err },
 				"confirm": func() error { _, err := b.store.Confirm(ctx, lane, "a", task.Ticket, task.Incarnation); return err },
 				"void":    func() error { _, err := b.store.Void(ctx, lane, "a", task.Ticket, true); return err },
 				"missing": func() error {
@@ -57,6 +58,7 @@ func (b *bundle) verbs(t *testing.T, task slot.StartRequest, g slot.Grant) map[s
 		"start":   func() error { _, err := b.store.Start(ctx, lane, task); return err },
 		"finish":  func() error { _, err := b.store.Finish(ctx, lane, ended(g, "a", slot.Accept)); return err },
 		"renew":   func() error { _, _, err := b.store.Renew(ctx, lane, g); return err },
+		"ending":  func() error { _, err := b.store.Ending(ctx, lane, ended(g, "a", slot.Accept)); return err },
 		"confirm": func() error { _, err := b.store.Confirm(ctx, lane, "a", task.Ticket, task.Incarnation); return err },
 		"void":    func() error { _, err := b.store.Void(ctx, lane, "a", task.Ticket, true); return err },
 		"missing": func() error { _, err := b.store.Missing(ctx, lane, h); return err },

@@ -83,11 +83,8 @@ func (f *finish) end(t int64, e *entry) slot.Finished {
 		if !f.req.Counts {
 			e.spared++
 		}
-		switch {
-		case e.att-e.spared >= int64(f.lane.Attempts):
-			outcome, reason = slot.GiveUp, "attempts"
-		case f.now-e.first >= ms(f.lane.MaxAge):
-			outcome, reason = slot.GiveUp, "max-age"
+		if given := f.exhausted(e, 0); given != "" {
+			outcome, reason = slot.GiveUp, given
 		}
 	} else {
 		f.s.fails = 0

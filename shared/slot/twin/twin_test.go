@@ -185,6 +185,7 @@ type verbs interface {
 	Reserve(context.Context, slot.Lane, slot.ReserveRequest) (slot.Reservation, error)
 	Start(context.Context, slot.Lane, slot.StartRequest) (slot.Started, error)
 	Finish(context.Context, slot.Lane, slot.FinishRequest) (slot.Finished, error)
+	Ending(context.Context, slot.Lane, slot.FinishRequest) (slot.Ending, error)
 	Renew(context.Context, slot.Lane, slot.Grant) (int64, bool, error)
 	Confirm(context.Context, slot.Lane, string, int64, int64) (bool, error)
 	Void(context.Context, slot.Lane, string, int64, bool) (slot.Looked, error)

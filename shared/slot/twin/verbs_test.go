@@ -91,6 +91,10 @@ func (p *pair) finish() {
 		Counts: rapid.IntRange(0, 3).Draw(p.T, "counts") > 0, Jitter: rapid.SampledFrom([]float64{1, 0.8, 1.2}).Draw(p.T, "jitter"),
 		RetryAfter: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(p.T, "retry after"),
 	}
+	if rapid.IntRange(0, 3).Draw(p.T, "ending") == 0 {
+		both(p, "ending", func(v verbs) (slot.Ending, error) { return v.Ending(p.Context(), p.lane, req) })
+		return
+	}
 	res := both(p, "finish", func(v verbs) (slot.Finished, error) { return v.Finish(p.Context(), p.lane, req) })
 	p.seen = res.Seen
 }
