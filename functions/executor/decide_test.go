@@ -260,6 +260,25 @@ func TestTwoRunsHaveOneResult(t *testing.T) {
 			b.wantResult("a", 1, "forgotten")
 		})
 	})
+	t.Run("where Redis was lost between the look of the adoption and the grant", func(t *testing.T) {
+		t.Parallel()
+		each(t, firestoreDecides, func(t *testing.T, b *fixture) {
+			b.numbered()
+			e := b.submit("a")
+			if err := b.rdb.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.slots.Reserve(t.Context(), b.lane.Slot, slot.ReserveRequest{
+				ID: "a", Fingerprint: "f", Owner: "o", Adopt: true, Submitted: time.Now(), Target: "work", Ticket: e.Ticket,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			b.ended("a", e.Ticket)
+			if b.delivers(e, http.StatusOK); len(b.calls) != 0 {
+				t.Errorf("%d runs, want none", len(b.calls))
+			}
+		})
+	})
 	t.Run("however different they are", func(t *testing.T) {
 		t.Parallel()
 		for _, status := range []record.Status{record.Dead, record.Cancelled} {

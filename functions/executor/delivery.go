@@ -135,7 +135,7 @@ func (d *delivery) run(ctx context.Context, v slot.Started, sent time.Time, env 
 	}
 	// A run goes on when Cloud Tasks hangs up: its effect is under way, and only its end can be recorded.
 	return d.Runner.Run(context.WithoutCancel(ctx), lane.Attempt{
-		Lane: d.lane, Grant: v.Grant, Request: env, Sent: sent, K: env.K, Own: own,
+		Lane: d.lane, Grant: v.Grant, Request: env, Sent: sent, K: env.K, Own: own, Adopted: v.Grant.Ticket < v.Incarnation,
 	})
 }
 

@@ -55,6 +55,8 @@ type Attempt struct {
 	K int
 	// Own says that the ticket is the caller's own.
 	Own bool
+	// Adopted says that the ticket is of an earlier life of the lane, in which it may have run.
+	Adopted bool
 }
 
 // Ended is what an attempt came to.

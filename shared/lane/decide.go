@@ -43,10 +43,10 @@ const (
 	undecidedAfter = 5 * time.Second
 )
 
-// before finds out whether a run before this one has ended the request: only a first attempt has none before it. called is false
+// before finds out whether a run before this one has ended the request: only a first attempt has none before it. call is false
 // where the target must not be called: then held is its end or, where that is nil, result says to try again.
 func (r *Runner) before(ctx context.Context, a Attempt) (held *slot.Record, result target.Result, call bool) {
-	if a.Grant.Attempt <= 1 || !r.Decider.decides(a.Lane) {
+	if a.Grant.Attempt <= 1 && !a.Adopted || !r.Decider.decides(a.Lane) {
 		return nil, target.Result{}, true
 	}
 	found, ok, err := r.Decider.Records.Lookup(ctx, a.Lane.Slot.Key, a.Request.ID)
