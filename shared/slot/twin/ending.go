@@ -30,7 +30,7 @@ func (f *finish) ending() slot.Ending {
 	switch {
 	case e == nil || e.r != f.req.Request:
 		if f.r != nil && f.r.status != "" && !f.absent && f.v[t] && f.r.fence == fence && f.req.Outcome == slot.Accept {
-			return f.ends(slot.Accept, f.req.Reason)
+			return f.would(slot.Accept, f.req.Reason)
 		}
 		return slot.Ending{Verdict: slot.Lost}
 	case e.lastfin == fence:
@@ -58,10 +58,10 @@ func (f *finish) ending() slot.Ending {
 		}
 		f.save()
 	}
-	return f.ends(outcome, reason)
+	return f.would(outcome, reason)
 }
 
-func (f *finish) ends(outcome slot.Outcome, reason string) slot.Ending {
+func (f *finish) would(outcome slot.Outcome, reason string) slot.Ending {
 	out := slot.Ending{Verdict: slot.OK, Outcome: outcome}
 	if out.Ends() {
 		out.Record = f.export(f.req.Request)
