@@ -268,11 +268,13 @@ func TestTwoRunsHaveOneResult(t *testing.T) {
 			if err := b.rdb.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.slots.Reserve(t.Context(), b.lane.Slot, slot.ReserveRequest{
+			r, err := b.slots.Reserve(t.Context(), b.lane.Slot, slot.ReserveRequest{
 				ID: "a", Fingerprint: "f", Owner: "o", Adopt: true, Submitted: time.Now(), Target: "work", Ticket: e.Ticket,
-			}); err != nil {
-				t.Fatal(err)
+			})
+			if err != nil || r.Ticket != e.Ticket {
+				t.Fatalf("%+v, %v", r, err)
 			}
+			e.Incarnation = r.Incarnation
 			b.ended("a", e.Ticket)
 			if b.delivers(e, http.StatusOK); len(b.calls) != 0 {
 				t.Errorf("%d runs, want none", len(b.calls))
