@@ -19,8 +19,10 @@ import (
 	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/shared/bundle"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
+	"github.com/seriatim/seriatim/shared/redisconn"
 	"github.com/seriatim/seriatim/shared/target"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -170,6 +172,9 @@ func (s *Stack) open(ctx context.Context) error {
 	if c.Firestore == nil {
 		c.Records, c.Marks = record.NewMemory(time.Now), marks.NewMemory(time.Now)
 	}
+	if err := install(ctx, c.Redis); err != nil {
+		return err
+	}
 	functions := s.options.Functions
 	if functions == nil {
 		functions = &target.Set{}
@@ -187,6 +192,16 @@ func (s *Stack) open(ctx context.Context) error {
 		s.Parts = append(s.Parts, p)
 	}
 	return nil
+}
+
+// install begins a generation of Redis without quarantine: nothing that an earlier Stack started can still run.
+func install(ctx context.Context, config redisconn.Config) error {
+	rdb, err := redisconn.Open(config)
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	return generation.Install(ctx, rdb)
 }
 
 // Close ends everything that Start began: first what calls, then what is called.

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/concurrency"
 	"github.com/seriatim/seriatim/shared/firestoreconn"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/policy"
@@ -22,10 +23,12 @@ import (
 
 // Parts is one instance of a function, ready to be wired. It is safe for concurrent use.
 type Parts struct {
-	Config    Config
-	Redis     *redis.Client
-	Slots     *slot.Store
-	Intervals *slot.Intervals
+	Config Config
+	Redis  *redis.Client
+	// Generation is that of Redis.
+	Generation *generation.Tracker
+	Slots      *slot.Store
+	Intervals  *slot.Intervals
 	// PausedTargets are the targets against which nothing starts.
 	PausedTargets *slot.PausedTargets
 	Hub           *slot.Hub
@@ -47,10 +50,16 @@ type Parts struct {
 // Open makes the parts. Targets that the policy names are looked for among functions first, the Go functions linked into the
 // bundle (target.Default in the cloud), else called by HTTP. ctx ends the making, not the parts.
 func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) {
-	rdb, err := redisconn.Open(c.Redis)
+	var conn *firestoreconn.Conn
+	if c.Firestore != nil {
+		conn = firestoreconn.New(*c.Firestore)
+	}
+	tracker := newTracker(c, conn)
+	rdb, err := redisconn.Open(c.Redis, redisconn.OnConnect(tracker.OnConnect))
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
+	tracker.Use(rdb)
 	targets, err := openTargets(c.Policy, functions, rdb)
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
@@ -64,10 +73,11 @@ func Open(ctx context.Context, c Config, functions *target.Set) (*Parts, error) 
 		return nil, errors.Join(fmt.Errorf("open queue: %w", err), reads.close(), rdb.Close())
 	}
 	p := &Parts{Config: c, Redis: rdb, Queue: queue, Targets: targets, Hub: slot.NewHub(rdb), Reads: reads, Drain: &shutdown.Drain{}}
+	p.Generation, p.firestore = tracker, conn
 	p.Intervals = slot.NewIntervals(rdb, p.Clock.Now)
-	p.Slots = slot.New(rdb, slot.First, p.Intervals)
+	p.Slots = slot.New(rdb, tracker, p.Intervals)
 	p.PausedTargets = slot.NewPausedTargets(rdb, p.Clock.Now)
-	p.Slots.Paused = p.PausedTargets.List
+	p.Slots.Paused = p.paused
 	records := p.openStores()
 	if p.Marks != nil {
 		p.PausedTargets.Lasting = p.Marks
@@ -87,8 +97,7 @@ func (p *Parts) openStores() lane.RecordStore {
 	switch c := p.Config; {
 	case c.Records != nil:
 		return c.Records
-	case c.Firestore != nil:
-		p.firestore = firestoreconn.New(*c.Firestore)
+	case p.firestore != nil:
 		p.Marks = marks.NewFirestore(p.firestore, marks.Options{})
 		return record.NewFirestore(p.firestore, record.Options{})
 	}

@@ -8,6 +8,10 @@
 --
 -- Reply: 1 if it has changed the marker, else 0. Replay-safe: what it writes fits, so the same call once more changes nothing.
 
+-- Lanes of a generation number their tickets from it on, and a repair skips a million of them: numbers of two generations lie
+-- further apart.
+local APART = 2000000
+
 local function int(x) return string.format('%.0f', x) end
 
 local number, quarantine, restore, cause = 0, 0, 0, 'absent'
@@ -29,7 +33,7 @@ local function till(old, length)
 end
 
 redis.call('SET', KEYS[1], table.concat({
-  int(math.max(number + 1, tonumber(ARGV[2]) + 1, now)), int(till(quarantine, tonumber(ARGV[3]))),
+  int(math.max(number + APART, tonumber(ARGV[2]) + APART, now)), int(till(quarantine, tonumber(ARGV[3]))),
   int(till(restore, tonumber(ARGV[4]))), ARGV[1], ARGV[6] ~= '' and ARGV[6] or cause, int(number),
 }, '|'), 'PX', ARGV[5])
 return 1

@@ -52,7 +52,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Tracker knows the generation of one Redis. It is a slot.Generations, and safe for concurrent use.
+// Tracker knows the generation of one Redis, as slot.Store wants it. It is safe for concurrent use.
 type Tracker struct {
 	options Options
 	rdb     *redis.Client
@@ -63,8 +63,6 @@ type Tracker struct {
 	changes bool   // this process has asked for a change of the marker
 	checked time.Time
 }
-
-var _ slot.Generations = (*Tracker)(nil)
 
 // New returns a Tracker that knows nothing yet. Give its OnConnect to the client, then the client to Use.
 func New(o Options) *Tracker {
@@ -100,7 +98,7 @@ func (t *Tracker) OnConnect(ctx context.Context, conn *redis.Conn) error {
 	return errChanging
 }
 
-// Current returns what the last connection, Check, Verify or Refresh has found, or ErrUnknown. It does no I/O.
+// Current returns what the last connection, Check, Verify or Refresh has found, or ErrUnknown. It neither blocks nor does I/O.
 func (t *Tracker) Current() (slot.Generation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +108,13 @@ func (t *Tracker) Current() (slot.Generation, error) {
 	return t.current.Generation, nil
 }
 
-// Refresh reads the generation anew, and makes a new one where it does not fit the server.
-func (t *Tracker) Refresh(ctx context.Context) error { return t.renew(ctx) }
+// Refresh reads the generation anew, and makes a new one where it does not fit the server. It does so on a connection of the pool,
+// which stays the same between look and change.
+func (t *Tracker) Refresh(ctx context.Context) error {
+	conn := t.rdb.Conn()
+	defer conn.Close()
+	return t.OnConnect(ctx, conn)
+}
 
 // Check is Refresh for one caller in CheckedWithin; the others go on with what is known. Its error is for nobody but a log: while
 // Redis cannot tell its generation it runs no script either.
@@ -130,7 +133,7 @@ func (t *Tracker) Check(ctx context.Context) error {
 	over := make(chan error, 1)
 	go func() {
 		defer close(over)
-		over <- t.renew(context.WithoutCancel(ctx))
+		over <- t.Refresh(context.WithoutCancel(ctx))
 	}()
 	select {
 	case err := <-over:
@@ -140,24 +143,17 @@ func (t *Tracker) Check(ctx context.Context) error {
 	}
 }
 
-// Verify looks at once whether the marker is that of the current generation, of this number. If not, it learns the new generation,
-// or makes it, and returns slot.ErrLost.
+// Verify looks at once whether the marker still is that of the generation of that number. If not, it learns the new generation, or
+// makes it, and returns slot.ErrLost. Ask it when Redis shows a lane as new: Redis may just have been emptied.
 func (t *Tracker) Verify(ctx context.Context, number int64) error {
 	text, err := t.rdb.Get(ctx, Key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("verify the generation of Redis: %w", err)
 	}
-	if seen, err := parse(text); err == nil && seen.Number == number && t.is(seen) {
+	if seen, err := parse(text); err == nil && seen.Number == number {
 		return nil
 	}
-	return errors.Join(slot.ErrLost, t.renew(ctx))
-}
-
-// renew is OnConnect on a connection of the pool, which stays the same between look and change.
-func (t *Tracker) renew(ctx context.Context) error {
-	conn := t.rdb.Conn()
-	defer conn.Close()
-	return t.OnConnect(ctx, conn)
+	return errors.Join(slot.ErrLost, t.Refresh(ctx))
 }
 
 // extend has the marker outlive every lane, without a write at every connect.
@@ -207,12 +203,6 @@ func (t *Tracker) first(ctx context.Context) (bool, error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-}
-
-func (t *Tracker) is(m marker) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return m.Number == t.current.Number && m.identity == t.current.identity
 }
 
 // adopt takes over the marker if it fits its server and is not below one that was seen.

@@ -196,10 +196,18 @@ local function begin()
   if not absent then return end
   set('format', FORMAT)
   set('gen', generation)
-  set('inc', now)
-  set('nxt', now)
-  set('u', now)
-  set('fence', now)
+  -- A repair has jumped ahead of the clock; the numbers of a generation begin above all of the one before.
+  local base = math.max(now, generation)
+  set('inc', base)
+  set('nxt', base)
+  set('u', base)
+  set('fence', base)
+  -- What ran last before Redis was lost has taken its pace when the loss was noticed, at the latest.
+  local noticed = restoring and restore - LIFE or quarantine
+  if noticed + burst * spacing > now then
+    set('granted', noticed)
+    set('tat', noticed + burst * spacing)
+  end
   if restoring then
     local paused, purged, reach, parked = restored()
     set('lost', now)
@@ -209,12 +217,12 @@ local function begin()
     set('horizon', reach)
     set('parked', parked)
   end
-  note('begin', now, '', '', 'f', now, 'b', quarantine, 'h', s.reach, 'g', generation)
+  note('begin', base, '', '', 'f', base, 'b', quarantine, 'h', s.reach, 'g', generation)
   if s.paused == 1 then note('pause', 0, '', '') end
 end
 
 -- A lane may be new because Redis was emptied this moment, as long as nobody can have noticed; also to a call that is sent again.
-local function fresh() return now < s.inc + FRESH and int(s.gen) or '' end
+local function fresh() return now < math.min(s.inc, s.lost > 0 and s.lost or s.inc) + FRESH and int(s.gen) or '' end
 
 -- u is the lowest ticket that never started and is not resolved.
 local function advance()
@@ -319,7 +327,7 @@ local function backstop(t, at, snoozing)
   end
   -- A lane that keeps its pace, nearly, has no reason to plan for twice as long. With burst 1 every late start moves all later
   -- ones, so tasks lie 2 % further apart than starts do; a burst catches up.
-  local keeps = s.isi > 0 and learned() <= 1.5 * spacing
+  local keeps = s.isi > 0 and learned() <= spacing + math.min(spacing / 2, 0.05 * spacing + AWAY)
   local slow = keeps and 0.02 * spacing or 2 * interval()
   local step = burst > 1 and spacing or 1.02 * math.max(spacing, keeps and learned() or 0)
   return math.floor(math.max(base + at * slow, math.max(base, arrival()) + (at - burst + 1) * step) - lead())
@@ -376,7 +384,8 @@ local function grant(x, e, owner, record)
   local beside = running()
   local possible = math.max(gate(), s.since)
   if s.prev > 0 and e.att == 0 and possible > s.prev then
-    local sample = (possible - s.prev) * 1000
+    -- How late starts are on the way is part of what is usual here; a longer delay is the schedule's own doing.
+    local sample = (math.min(now, possible + AWAY) - s.prev) * 1000
     set('isi', math.max(1, math.floor(s.isi == 0 and sample or s.isi * 0.8 + sample * 0.2)))
     set('prior', math.max(1, math.floor((s.prior > 0 and s.prior or guess * 1000) * 0.8)))
   end
@@ -501,8 +510,8 @@ elseif not absent and s.gen < generation then
   -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace. What an
   -- operator said in them is known from outside Redis.
   local from = s.nxt
-  set('nxt', math.max(s.nxt, now) + REPAIR)
-  set('fence', math.max(s.fence, now) + REPAIR)
+  set('nxt', math.max(s.nxt, now, generation) + REPAIR)
+  set('fence', math.max(s.fence, now, generation) + REPAIR)
   set('gaps', s.gaps .. int(from) .. '-' .. int(s.nxt) .. ';')
   set('granted', now)
   set('tat', now + burst * spacing)

@@ -36,8 +36,8 @@ func (c *call) extendForTask() {
 func (c *call) repair(op string) {
 	from := c.s.nxt
 	if !c.without(RepairSkips) {
-		c.s.nxt = max(c.s.nxt, c.now) + repairSkip
-		c.s.fence = max(c.s.fence, c.now) + repairSkip
+		c.s.nxt = max(c.s.nxt, c.now, c.gen.Number) + repairSkip
+		c.s.fence = max(c.s.fence, c.now, c.gen.Number) + repairSkip
 		c.s.gaps = append(slices.Clone(c.s.gaps), span{from, c.s.nxt})
 	}
 	c.s.granted, c.s.tat, c.s.gen, c.s.prev, c.s.lost = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0, c.now
@@ -199,8 +199,16 @@ func (c *call) begin() {
 	if !c.absent {
 		return
 	}
-	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, c.now
-	c.s.nxt, c.s.u, c.s.fence = c.now, c.now, c.now
+	base := max(c.now, c.gen.Number)
+	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, base
+	c.s.nxt, c.s.u, c.s.fence = base, base, base
+	noticed := c.gen.QuarantineUntil
+	if c.restoring() {
+		noticed = c.gen.RestoreUntil - life
+	}
+	if paced := noticed + c.burst*c.spacing; paced > c.now && !c.without(PaceOfTheLost) {
+		c.s.granted, c.s.tat = noticed, paced
+	}
 	if c.restoring() {
 		c.s.lost = c.now
 		if m := c.marks; m != nil {
@@ -211,7 +219,7 @@ func (c *call) begin() {
 		}
 	}
 	c.note(journal.Entry{
-		Event: journal.Begin, Ticket: c.now, Fence: c.now, NotBefore: journal.Instant(c.gen.QuarantineUntil),
+		Event: journal.Begin, Ticket: base, Fence: base, NotBefore: journal.Instant(c.gen.QuarantineUntil),
 		Reach: journal.Instant(c.s.reach), Generation: c.gen.Number,
 	})
 	if c.s.paused == 1 {
@@ -244,7 +252,7 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 	beside := c.running()
 	possible := max(c.gate(), c.s.since)
 	if c.s.prev > 0 && e.att == 0 && possible > c.s.prev {
-		sample := float64(possible-c.s.prev) * 1000
+		sample := float64(min(c.now, possible+away)-c.s.prev) * 1000
 		if c.s.isi != 0 {
 			sample = float64(c.s.isi)*0.8 + sample*0.2
 		}
@@ -286,12 +294,14 @@ func (c *call) grant(x int64, e *entry, owner string, r *record) {
 
 func (c *call) resolve(t int64) {
 	delete(c.q, t)
-	if _, leased := c.l[t]; leased {
+	_, leased := c.l[t]
+	switch {
+	case leased:
 		delete(c.l, t)
-	} else if remove(&c.o, t) {
-	} else if t == c.s.u {
+	case remove(&c.o, t):
+	case t == c.s.u:
 		c.s.u++
-	} else if t > c.s.u {
+	case t > c.s.u:
 		add(&c.d, t)
 	}
 	c.advance()

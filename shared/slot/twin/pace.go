@@ -69,7 +69,7 @@ func (c *call) backstop(t, at int64, snoozing bool) int64 {
 	}
 	spacing := float64(c.spacing)
 	slow, step := 2*c.interval(), 1.02*spacing
-	if c.s.isi > 0 && c.learned() <= 1.5*spacing {
+	if c.s.isi > 0 && c.learned() <= spacing+min(spacing/2, 0.05*spacing+away) {
 		slow, step = 0.02*spacing, 1.02*max(spacing, c.learned())
 	}
 	if c.burst > 1 {
