@@ -8,9 +8,10 @@
 --
 -- Reply: 1 if it has changed the marker, else 0. Replay-safe: what it writes fits, so the same call once more changes nothing.
 
--- Lanes of a generation number their tickets from it on, and a repair skips a million of them: numbers of two generations lie
--- further apart.
-local APART = 2000000
+-- Lanes of a generation number their tickets from it on, and a repair skips 30,000 of them: numbers of two generations lie
+-- further apart. Not much further, so that the clock outruns them: a caller that missed a generation would else make one of the
+-- same number.
+local APART = 60000
 
 local function int(x) return string.format('%.0f', x) end
 

@@ -13,7 +13,7 @@ import (
 const (
 	life        = 32 * 86400000
 	slack       = 3600000
-	repairSkip  = 1000000
+	repairSkip  = 30000
 	longest     = 3600000
 	grace       = 1000
 	away        = 50
