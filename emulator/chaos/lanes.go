@@ -17,6 +17,9 @@ type kind struct {
 	concurrency int
 	spacing     time.Duration
 	share       float64 // of the arrivals of an order-only lane
+	// held lanes are those that the operator pauses. While one is paused its tasks come back only after ten minutes, or more, and
+	// where Redis is emptied meanwhile all that is new waits for them.
+	held bool
 }
 
 var kinds = []kind{
@@ -24,6 +27,7 @@ var kinds = []kind{
 	{name: "three", policy: "spacing: 0s, concurrency: 3", concurrency: 3, share: 1},
 	{name: "async", policy: "spacing: 0s, respond: async", concurrency: 1, share: 1},
 	{name: "quick", policy: "spacing: 50ms", concurrency: 1, spacing: 50 * time.Millisecond, share: 1},
+	{name: "held", policy: "spacing: 0s", concurrency: 1, share: 1, held: true},
 	{name: "slow", policy: "spacing: 500ms", concurrency: 1, spacing: 500 * time.Millisecond, share: 0.5},
 }
 

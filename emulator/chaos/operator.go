@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -24,8 +25,9 @@ func (o *operator) insist(ctx context.Context, method, path string) answer {
 	return answer{}
 }
 
-// holds pauses a lane for a while, now and then, until ctx ends; the lane goes on then.
+// holds pauses one of the lanes that are for it for a while, now and then, until ctx ends; the lane goes on then.
 func (o *operator) holds(ctx context.Context, lanes []lane) {
+	lanes = slices.DeleteFunc(slices.Clone(lanes), func(l lane) bool { return !l.held })
 	for {
 		pause(ctx, o.dice.about(5*time.Second))
 		if ctx.Err() != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	// Rate is how many requests arrive in a second, over all lanes.
 	// Default: 40.
 	Rate float64
+	// Hold has the operator pause lanes. After a loss of Redis these may need a quarter of an hour.
+	Hold bool
 	// Drain bounds the wait for what waits at the end.
 	// Default: 5m.
 	Drain time.Duration

@@ -53,9 +53,10 @@ type lossReport struct {
 	Outage float64 `json:"outage_s"`
 	Lag    float64 `json:"lag_s,omitempty"`
 	// First is from the loss to the next start of any lane; All until every lane that had something to do has started something, or
-	// until the next loss.
+	// until the next loss; Held the same for those that were paused before.
 	First float64 `json:"first_start_s"`
 	All   float64 `json:"all_lanes_s"`
+	Held  float64 `json:"held_lanes_s,omitempty"`
 }
 
 // recovery is how long losses held the lanes up, in seconds.
@@ -141,7 +142,10 @@ func (c *checker) recoveries() (list []lossReport) {
 			if r.First == 0 {
 				r.First = seconds(x.start.Sub(l.at))
 			}
-			if waiting[x.lane] {
+			switch {
+			case waiting[x.lane] && strings.HasPrefix(x.lane, "held-"):
+				r.Held = seconds(x.start.Sub(l.at))
+			case waiting[x.lane]:
 				r.All = seconds(x.start.Sub(l.at))
 			}
 		}

@@ -86,7 +86,9 @@ func (w *world) chaos() *injector {
 		every := time.Duration(float64(time.Second) * shares / (w.options.Rate * l.share))
 		going.Go(func() { w.clients.arrive(w.ctx, load, l, every) })
 	}
-	going.Go(func() { w.operator.holds(load, lanes) })
+	if w.options.Hold {
+		going.Go(func() { w.operator.holds(load, lanes) })
+	}
 	w.clients.going.Go(func() { w.operator.cancels(load) })
 	go w.sweep(w.ctx)
 	going.Go(func() { i.run(load) })
