@@ -3,6 +3,8 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,11 +73,16 @@ func (s *store) launch(ctx context.Context, args ...string) (*server, error) {
 	made := &server{}
 	s.servers++
 	name := fmt.Sprintf("redis-%d", s.servers)
+	// A replica leaves what it got from its master in its directory, also with --save "": another server would begin with that.
+	data := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return nil, err
+	}
 	err := onFreePort(func(port int) (err error) {
 		made.port = port
 		made.process, err = launch(ctx, s.dir, name, port, nil, s.binary, append([]string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
-			"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--dir", s.dir,
+			"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--dir", data,
 		}, args...)...)
 		return err
 	})
