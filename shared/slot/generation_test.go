@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
 
 // records is a store of generations outside Redis: what an instance knows, and what it would read.
@@ -117,6 +118,18 @@ func (b *bundle) lose(t *testing.T, number int64, marks slot.Marks) {
 	b.store.Restore = func(context.Context, string) (slot.Marks, error) { return marks, nil }
 }
 
+// forget has Redis lose the lane.
+func (b *bundle) forget(t *testing.T) {
+	t.Helper()
+	keys, err := slottest.Keys(t.Context(), b.rdb, b.lane.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.rdb.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRepairOfAnOlderLane(t *testing.T) {
 	t.Parallel()
 	next := func(b *bundle) { b.store = slot.New(b.clock, slot.Fixed{Number: 2}, nil) }
@@ -136,6 +149,30 @@ func TestRepairOfAnOlderLane(t *testing.T) {
 			}
 			if state, _ := b.inspect(t, ""); state.Depth != 3 || state.Incarnation != tasks[0].Incarnation {
 				t.Errorf("depth %d incarnation %d, want 3 and the same %d", state.Depth, state.Incarnation, tasks[0].Incarnation)
+			}
+		},
+		"numbers go on growing when Redis is emptied as soon as something has run again": func(t *testing.T, b *bundle) {
+			tasks := b.queued(t, "a")
+			number := b.clock.Now()
+			b.lose(t, number, slot.Marks{}) // a failover: the lane is there
+			late := ingest("b")
+			after := b.reserve(t, late)
+			b.clock.Advance(6666 * time.Millisecond) // the shortest quarantine, that of a lease of 5 s
+			before := b.run(t, tasks[0])
+			b.forget(t)
+			b.lose(t, number+60_000, slot.Marks{}) // what two generations are apart at least
+			late.Adopt, late.Ticket = true, after.Ticket
+			if res := b.reserve(t, late); res.Ticket != after.Ticket {
+				t.Errorf("what was accepted before the loss gets ticket %d, want its own %d", res.Ticket, after.Ticket)
+			}
+			res := b.reserve(t, ingest("c"))
+			if res.Ticket <= after.Ticket {
+				t.Errorf("ticket %d after %d", res.Ticket, after.Ticket)
+			}
+			b.clock.Advance(b.lane.Spacing)
+			g := b.run(t, slot.StartRequest{Ticket: after.Ticket, Incarnation: res.Incarnation, Request: "b", Owner: "e"})
+			if g.Fence <= before.Fence {
+				t.Errorf("fence %d after %d", g.Fence, before.Fence)
 			}
 		},
 		"turns go on over the gap, twice": func(t *testing.T, b *bundle) {
