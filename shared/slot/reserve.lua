@@ -61,6 +61,7 @@ local old = narg(12)
 if adopt and old > 0 and old < s.mark then
   redis.call('HSET', REC, 'fp', fp, 'ticket', int(old), 'submitted', arg(8), 'target', arg(9))
   finished(REC, r, old, 'cancelled', {})
+  extendForTask()
   save()
   return reply('CANCELLED', 'ticket', int(old), 'new', fresh())
 end

@@ -62,6 +62,7 @@ func (c *call) purged(req slot.ReserveRequest) slot.Reservation {
 	r := c.record(req.ID)
 	r.fp, r.ticket, r.submitted, r.target = req.Fingerprint, req.Ticket, req.Submitted.UnixMilli(), req.Target
 	c.finished(r, req.ID, req.Ticket, slot.Cancelled)
+	c.extendForTask()
 	c.save()
 	return slot.Reservation{Seen: c.seen(false), Verdict: slot.Purged, Ticket: req.Ticket}
 }
