@@ -172,7 +172,7 @@ func (s *Stack) open(ctx context.Context) error {
 	if c.Firestore == nil {
 		c.Records, c.Marks = record.NewMemory(time.Now), marks.NewMemory(time.Now)
 	}
-	if err := install(ctx, c.Redis); err != nil {
+	if err := install(ctx, c); err != nil {
 		return err
 	}
 	functions := s.options.Functions
@@ -195,13 +195,13 @@ func (s *Stack) open(ctx context.Context) error {
 }
 
 // install begins a generation of Redis without quarantine: nothing that an earlier Stack started can still run.
-func install(ctx context.Context, config redisconn.Config) error {
-	rdb, err := redisconn.Open(config)
+func install(ctx context.Context, c bundle.Config) error {
+	rdb, err := redisconn.Open(c.Redis)
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
-	return generation.Install(ctx, rdb)
+	return generation.Install(ctx, rdb, c.Firestore != nil)
 }
 
 // Close ends everything that Start began: first what calls, then what is called.

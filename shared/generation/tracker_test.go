@@ -289,12 +289,21 @@ func TestInstall(t *testing.T) {
 	t.Run("begins a generation without quarantine, once", func(t *testing.T) {
 		t.Parallel()
 		redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-			ok(t, Install(t.Context(), rdb))
+			ok(t, Install(t.Context(), rdb, false))
 			p := start(t, rdb.Options().Addr, no)
 			g := p.connect()
 			settled(t, g)
-			ok(t, Install(t.Context(), rdb))
+			ok(t, Install(t.Context(), rdb, false))
 			same(t, g, p.refresh())
+		})
+	})
+	t.Run("has lanes restored that a Firestore outlived", func(t *testing.T) {
+		t.Parallel()
+		redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+			ok(t, Install(t.Context(), rdb, true))
+			if g := start(t, rdb.Options().Addr, no).connect(); g.QuarantineUntil != 0 || g.RestoreUntil != g.Number+restoring {
+				t.Errorf("%+v, want restoring time without quarantine", g)
+			}
 		})
 	})
 	t.Run("ends the quarantine of another server", func(t *testing.T) {
@@ -305,7 +314,7 @@ func TestInstall(t *testing.T) {
 		before := start(t, a.Addr(), no).connect()
 		ok(t, a.Client().Do(t.Context(), "WAIT", 1, 0).Err())
 		promote(t, replica)
-		ok(t, Install(t.Context(), replica))
+		ok(t, Install(t.Context(), replica, false))
 		g := start(t, b.Addr(), no).connect()
 		settled(t, g)
 		if g.Number <= before.Number {
