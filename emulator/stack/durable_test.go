@@ -151,9 +151,18 @@ func TestWhatEndedOutlivesRedis(t *testing.T) {
 	second := answer{201, "done", "two, run 1\x00\xff"}
 	d.awaits(id)
 
+	// Firestore stands still: the effect has happened, the answer comes, and the record follows.
+	d.firestore.Pause()
+	got, id = d.submit("three")
+	third := answer{201, "done", "three, run 1\x00\xff"}
+	d.want("without Firestore", got, third)
+	d.firestore.Resume()
+	d.awaits(id)
+
 	// Redis is emptied: neither the client's next try nor anything else runs them again. The test does not wait out the quarantine.
 	rdb := d.redis.Client()
-	if err := errors.Join(rdb.FlushAll(t.Context()).Err(), generation.Install(t.Context(), rdb, true)); err != nil {
+	emptied := func(context.Context) (bool, error) { return false, nil }
+	if err := errors.Join(rdb.FlushAll(t.Context()).Err(), generation.Install(t.Context(), rdb, emptied)); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range d.Parts {
@@ -168,14 +177,6 @@ func TestWhatEndedOutlivesRedis(t *testing.T) {
 		d.want("after the loss", got, second)
 	}
 	d.wantOneRun("one", "two")
-
-	// Firestore stands still: the effect has happened, the answer comes, and the record follows.
-	d.firestore.Pause()
-	got, id = d.submit("three")
-	third := answer{201, "done", "three, run 1\x00\xff"}
-	d.want("without Firestore", got, third)
-	d.firestore.Resume()
-	d.awaits(id)
 
 	// Redis is gone: what ended is answered, new work is refused.
 	d.redis.Kill()

@@ -19,6 +19,7 @@ import (
 	"github.com/seriatim/seriatim/emulator/console"
 	"github.com/seriatim/seriatim/emulator/sample"
 	"github.com/seriatim/seriatim/shared/bundle"
+	"github.com/seriatim/seriatim/shared/firestoreconn"
 	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/marks"
 	"github.com/seriatim/seriatim/shared/record"
@@ -194,14 +195,27 @@ func (s *Stack) open(ctx context.Context) error {
 	return nil
 }
 
-// install begins a generation of Redis without quarantine: nothing that an earlier Stack started can still run.
+// install begins a generation of Redis without quarantine: nothing that an earlier Stack started can still run. What it has left
+// in Firestore counts.
 func install(ctx context.Context, c bundle.Config) error {
 	rdb, err := redisconn.Open(c.Redis)
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
-	return generation.Install(ctx, rdb, c.Firestore != nil)
+	if c.Firestore == nil {
+		return generation.Install(ctx, rdb, nil)
+	}
+	conn := firestoreconn.New(*c.Firestore)
+	defer conn.Close()
+	life := generation.NewFirestore(conn)
+	return generation.Install(ctx, rdb, func(ctx context.Context) (bool, error) {
+		first, err := life.First(ctx)
+		if err != nil {
+			err = fmt.Errorf("write to the Firestore emulator at %s: %w (start it there, or leave -firestore out)", c.Firestore.Emulator, err)
+		}
+		return first, err
+	})
 }
 
 // Close ends everything that Start began: first what calls, then what is called.

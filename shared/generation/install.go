@@ -7,9 +7,9 @@ import (
 )
 
 // Install begins a generation without quarantine where the marker is absent or of another server: for a system whose processes all
-// start now, so that nothing from before can still run, as in the emulator and in tests. Call it before they connect. outlived says
-// that a Firestore may hold what an earlier Redis has lost: the generation then has a restoring time.
-func Install(ctx context.Context, rdb *redis.Client, outlived bool) error {
+// start now, so that nothing from before can still run, as in the emulator and in tests. Call it before they connect. first is
+// asked as Options.First is: what is not the first life has a restoring time. Nil: nothing outlives Redis.
+func Install(ctx context.Context, rdb *redis.Client, first func(context.Context) (bool, error)) error {
 	conn := rdb.Conn()
 	defer conn.Close()
 	seen, err := look(ctx, conn)
@@ -17,8 +17,16 @@ func Install(ctx context.Context, rdb *redis.Client, outlived bool) error {
 		return err
 	}
 	made := terms{cause: causeInstalled}
-	if outlived {
-		made.restore = restoring
+	if first != nil {
+		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+		defer cancel()
+		is, err := first(ctx)
+		if err != nil {
+			return err
+		}
+		if !is {
+			made.restore = restoring
+		}
 	}
 	return mark(ctx, conn, seen.server, made)
 }

@@ -289,18 +289,18 @@ func TestInstall(t *testing.T) {
 	t.Run("begins a generation without quarantine, once", func(t *testing.T) {
 		t.Parallel()
 		redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-			ok(t, Install(t.Context(), rdb, false))
+			ok(t, Install(t.Context(), rdb, nil))
 			p := start(t, rdb.Options().Addr, no)
 			g := p.connect()
 			settled(t, g)
-			ok(t, Install(t.Context(), rdb, false))
+			ok(t, Install(t.Context(), rdb, nil))
 			same(t, g, p.refresh())
 		})
 	})
-	t.Run("has lanes restored that a Firestore outlived", func(t *testing.T) {
+	t.Run("has lanes restored where there was a life before", func(t *testing.T) {
 		t.Parallel()
 		redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-			ok(t, Install(t.Context(), rdb, true))
+			ok(t, Install(t.Context(), rdb, no))
 			if g := start(t, rdb.Options().Addr, no).connect(); g.QuarantineUntil != 0 || g.RestoreUntil != g.Number+restoring {
 				t.Errorf("%+v, want restoring time without quarantine", g)
 			}
@@ -314,7 +314,7 @@ func TestInstall(t *testing.T) {
 		before := start(t, a.Addr(), no).connect()
 		ok(t, a.Client().Do(t.Context(), "WAIT", 1, 0).Err())
 		promote(t, replica)
-		ok(t, Install(t.Context(), replica, false))
+		ok(t, Install(t.Context(), replica, nil))
 		g := start(t, b.Addr(), no).connect()
 		settled(t, g)
 		if g.Number <= before.Number {
