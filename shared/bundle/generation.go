@@ -19,9 +19,3 @@ func newTracker(c Config, conn *firestoreconn.Conn) *generation.Tracker {
 	}
 	return generation.New(o)
 }
-
-// paused lists the targets against which nothing starts, and looks as often whether Redis was emptied.
-func (p *Parts) paused(ctx context.Context) []string {
-	_ = p.Generation.Check(ctx) // the script that follows meets the same error
-	return p.PausedTargets.List(ctx)
-}

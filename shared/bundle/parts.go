@@ -45,6 +45,7 @@ type Parts struct {
 	Random  clock.System
 
 	firestore *firestoreconn.Conn // nil without
+	restoring restoring
 }
 
 // Open makes the parts. Targets that the policy names are looked for among functions first, the Go functions linked into the
@@ -114,6 +115,7 @@ func (p *Parts) CountMissing(ctx context.Context) (bool, error) {
 
 // Close frees the connections. No work may be under way.
 func (p *Parts) Close() error {
+	p.restoring.work.Wait()
 	errs := []error{p.Reads.close(), p.Hub.Close(), p.Queue.Close(), p.Redis.Close()}
 	if p.firestore != nil {
 		errs = append(errs, p.firestore.Close())
