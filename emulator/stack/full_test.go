@@ -157,11 +157,11 @@ func (f *full) durable() (n int) {
 	return n
 }
 
-// passes has the time pass that Redis keeps durable records.
+// passes has the hour pass that Redis keeps durable records, and journals.
 func (f *full) passes() {
 	f.t.Helper()
 	f.keys("seriatim:*", func(key string, _ int64, life time.Duration) {
-		if life <= slot.FlushedLife {
+		if life <= time.Hour {
 			f.rdb.Del(f.t.Context(), key)
 		}
 	})
