@@ -21,6 +21,7 @@ type balancer struct {
 	url       string
 	instances []*function
 	server    *http.Server
+	see       func(r *http.Request) (answered func(status int)) // nil: nobody looks
 }
 
 // serve listens on a free port until the server is closed.
@@ -34,8 +35,8 @@ func serve(ctx context.Context, h http.Handler) (*http.Server, string, error) {
 	return s, "http://" + l.Addr().String(), nil
 }
 
-func newBalancer(ctx context.Context, instances []*function) (b *balancer, err error) {
-	b = &balancer{instances: instances}
+func newBalancer(ctx context.Context, instances []*function, see func(*http.Request) func(int)) (b *balancer, err error) {
+	b = &balancer{instances: instances, see: see}
 	b.server, b.url, err = serve(ctx, b)
 	return b, err
 }
@@ -51,5 +52,25 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no instance", http.StatusServiceUnavailable)
 		return
 	}
+	if b.see != nil {
+		answered := b.see(r)
+		seen := &statusWriter{ResponseWriter: w}
+		defer func() { answered(seen.status) }()
+		w = seen
+	}
 	up[rand.IntN(len(up))].relay.ServeHTTP(w, r)
 }
+
+// statusWriter remembers the status of an answer, 0 before there is one.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -16,6 +16,9 @@ const (
 	// amongOld: both requests were submitted before Redis was emptied, and the later one started after that. Order among the old holds
 	// for those whose tasks return within the quarantine.
 	amongOld = "order: both accepted before Redis was emptied"
+	// lateTask: Redis was emptied, and Cloud Tasks had not brought the older one back when the time was over that new ones wait for it.
+	// A task comes later than planned where the queue has been slowed down, or its last delivery fell into the outage.
+	lateTask = "order: the task of what was accepted before a loss came late"
 	// unnoticed: the later request was submitted after Redis was flushed under living connections, before anybody looked.
 	unnoticed = "order: submitted before a flush was noticed"
 	// unseen: the first grant has not led to a call, as its process ended in between; with a concurrency above 1 others of the lane

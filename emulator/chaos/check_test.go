@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ type told struct {
 	calls    []call
 	events   []event
 	losses   []loss
+	back     []string // requests whose task came at 8 ms
 }
 
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -23,7 +26,7 @@ func at(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecon
 // submitted is a request of a lane that was sent and acknowledged at such instants.
 func submitted(serial int, key string, sent, acked int) *request {
 	l := allLanes()[slices.IndexFunc(allLanes(), func(l lane) bool { return l.key == key })]
-	return &request{serial: serial, lane: l, first: at(sent), acked: at(acked), status: "done"}
+	return &request{serial: serial, id: fmt.Sprintf("id-%d", serial), lane: l, first: at(sent), acked: at(acked), status: "done"}
 }
 
 func ran(serial int, key string, fence int64, start, end int) call {
@@ -41,6 +44,9 @@ func (s told) check(t *testing.T) (broken, excepted map[string]int) {
 	}
 	for _, e := range s.events {
 		w.log.events = append(w.log.events, &e)
+	}
+	for _, id := range s.back {
+		w.deliveries.byID = map[string][]*delivery{id: {{start: at(8), end: at(9), status: http.StatusOK}}}
 	}
 	c := newChecker(w)
 	c.requestsEnd(settled{})
@@ -116,7 +122,13 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 			requests: []*request{submitted(1, "one-0", 0, 1), submitted(2, "one-0", 6, 7)},
 			calls:    []call{ran(2, "one-0", 1, 10, 20), ran(1, "one-0", 2, 21, 30)},
 			losses:   []loss{{kind: "redis emptied", from: at(5), at: at(5), up: at(6)}},
+			back:     []string{"id-1"},
 		}, broken: map[string]int{"order": 1}},
+		"the new before the old, whose task came late": {told: told{
+			requests: []*request{submitted(1, "one-0", 0, 1), submitted(2, "one-0", 6, 7)},
+			calls:    []call{ran(2, "one-0", 1, 10, 20), ran(1, "one-0", 2, 21, 30)},
+			losses:   []loss{{kind: "redis emptied", from: at(5), at: at(5), up: at(6)}},
+		}, excepted: map[string]int{lateTask: 1}},
 		"out of order, as the first grant led to no call": {told: told{
 			requests: []*request{submitted(1, "three-0", 0, 1), submitted(2, "three-0", 2, 3)},
 			calls:    []call{ran(2, "three-0", 5, 10, 20), lateAttempt},

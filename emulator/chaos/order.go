@@ -62,6 +62,8 @@ func (c *checker) window(a, b first) string {
 			}
 		case b.request.first.Before(l.at) && l.at.Before(b.call.start):
 			return amongOld
+		case a.acked.Before(l.at) && l.at.Before(b.request.first) && !c.w.deliveries.cameBack(a.id(), l.up, b.call.start):
+			return lateTask
 		case l.kind == "redis flushed" && b.request.first.After(l.at) && b.request.first.Before(l.at.Add(noticed)):
 			return unnoticed
 		}
@@ -73,6 +75,8 @@ func (c *checker) window(a, b first) string {
 }
 
 func (f first) lane() lane { return f.request.lane }
+
+func (f first) id() string { return f.request.id }
 
 // pace is what was measured of one lane policy with a spacing.
 type pace struct {

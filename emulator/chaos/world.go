@@ -38,6 +38,7 @@ type world struct {
 	targetURL          string
 	ingests, executors []*function
 	ingest, executor   *balancer
+	deliveries         deliveries
 	clients            *clients
 	operator           *operator
 	closers            []func()
@@ -169,11 +170,11 @@ func (w *world) openFunctions() (err error) {
 		}
 		*list = append(*list, f)
 	}
-	if w.ingest, err = newBalancer(w.ctx, w.ingests); err != nil {
+	if w.ingest, err = newBalancer(w.ctx, w.ingests, nil); err != nil {
 		return err
 	}
 	w.atEnd(func() { _ = w.ingest.server.Close() })
-	if w.executor, err = newBalancer(w.ctx, w.executors); err != nil {
+	if w.executor, err = newBalancer(w.ctx, w.executors, w.deliveries.see); err != nil {
 		return err
 	}
 	w.atEnd(func() { _ = w.executor.server.Close() })

@@ -1,0 +1,55 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// delivery is one task of a request that came to an executor.
+type delivery struct {
+	start, end time.Time // end is zero while it is not answered
+	status     int
+}
+
+// deliveries are all, by the id of the request. They are safe for concurrent use.
+type deliveries struct {
+	mu   sync.Mutex
+	byID map[string][]*delivery
+}
+
+// see notes a delivery to an executor, whose body is an envelope.
+func (d *deliveries) see(r *http.Request) (answered func(status int)) {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var envelope struct{ Kind, ID string }
+	if err != nil || json.Unmarshal(body, &envelope) != nil || envelope.Kind != "request" {
+		return func(int) {}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byID == nil {
+		d.byID = map[string][]*delivery{}
+	}
+	one := &delivery{start: time.Now()}
+	d.byID[envelope.ID] = append(d.byID[envelope.ID], one)
+	return func(status int) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		one.end, one.status = time.Now(), status
+	}
+}
+
+// cameBack says whether a task of the request came between two instants and was neither refused nor cut off before the second.
+func (d *deliveries) cameBack(id string, from, to time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.byID[id], func(one *delivery) bool {
+		taken := one.end.IsZero() || one.end.After(to) || one.status == http.StatusOK
+		return one.start.Before(to) && (one.end.IsZero() || one.end.After(from)) && taken
+	})
+}
