@@ -151,6 +151,19 @@ func TestRepairOfAnOlderLane(t *testing.T) {
 				t.Errorf("depth %d incarnation %d, want 3 and the same %d", state.Depth, state.Incarnation, tasks[0].Incarnation)
 			}
 		},
+		"a lane that begins twice in one generation does not take tasks of its first life for those of the second": func(t *testing.T, b *bundle) {
+			number := b.clock.Now() + 120_000 // ahead of the clock, as after several losses within a minute
+			b.lose(t, number, slot.Marks{})
+			old := b.queued(t, "a", "b")
+			b.forget(t)
+			b.clock.Advance(time.Millisecond)
+			b.lane.Spacing = 0
+			// Who has not noticed begins the lane; what it runs takes the turn past the number of the old task.
+			for _, task := range b.queued(t, "x", "y") {
+				b.finish(t, ended(b.run(t, task), task.Request, slot.Accept))
+			}
+			wantVerdict(t, b.start(t, old[0]).Verdict, slot.UnknownTicket)
+		},
 		"numbers go on growing when Redis is emptied as soon as something has run again": func(t *testing.T, b *bundle) {
 			tasks := b.queued(t, "a")
 			number := b.clock.Now()

@@ -33,6 +33,7 @@ local HOUR = 3600000
 local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 30000 -- how far a repair skips tickets and fences: three seconds of a lane at its fastest, and less than APART of marker.lua
+local SPREAD = 25000 -- ms within which lives of a generation that is ahead of the clock have numbers of their own; with REPAIR, less than APART
 local LONGEST = 3600000 -- no function instance works on a request longer than this
 local KEPT, SPARE = 100, 20 -- how many transitions a journal keeps, and by how many more it grows before it is cut
 local LISTED = 100000 -- how many ended requests a lane lists
@@ -196,8 +197,10 @@ local function begin()
   if not absent then return end
   set('format', FORMAT)
   set('gen', generation)
-  -- A repair has jumped ahead of the clock; the numbers of a generation begin above all of the one before.
-  local base = math.max(now, generation)
+  -- A repair has jumped ahead of the clock; the numbers of a generation begin above all of the one before. A lane may begin twice in
+  -- one generation, as who does not know yet that Redis was flushed begins it under the old one: no two lives have the same number,
+  -- else tasks of the first would be taken for those of tickets that have long ended.
+  local base = generation > now and generation + now % SPREAD or now
   set('inc', base)
   set('nxt', base)
   set('u', base)

@@ -14,6 +14,7 @@ const (
 	life        = 32 * 86400000
 	slack       = 3600000
 	repairSkip  = 30000
+	spread      = 25000
 	longest     = 3600000
 	grace       = 1000
 	away        = 50
@@ -199,7 +200,10 @@ func (c *call) begin() {
 	if !c.absent {
 		return
 	}
-	base := max(c.now, c.gen.Number)
+	base := c.now
+	if c.gen.Number > c.now {
+		base = c.gen.Number + c.now%spread
+	}
 	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, base
 	c.s.nxt, c.s.u, c.s.fence = base, base, base
 	noticed := c.gen.QuarantineUntil
