@@ -19,6 +19,9 @@ const (
 	// lateTask: Redis was emptied, and Cloud Tasks had not brought the older one back when the time was over that new ones wait for it.
 	// A task comes later than planned where the queue has been slowed down, or its last delivery fell into the outage.
 	lateTask = "order: the task of what was accepted before a loss came late"
+	// repeated: the client sent the older request again after Redis was emptied, before its task was back: nobody knew it, and it took
+	// a new place.
+	repeated = "order: sent again after a loss, before its task was back"
 	// unnoticed: the later request was submitted after Redis was flushed under living connections, before anybody looked.
 	unnoticed = "order: submitted before a flush was noticed"
 	// unseen: the first grant has not led to a call, as its process ended in between; with a concurrency above 1 others of the lane

@@ -26,6 +26,7 @@ type request struct {
 
 	mu       sync.Mutex
 	first    time.Time // before it was first sent
+	sent     []time.Time
 	acked    time.Time // when an answer first said that it is taken; zero before
 	id       string
 	refused  bool     // without a key, and told that nothing was taken
@@ -147,6 +148,7 @@ func (c *clients) send(ctx context.Context, r *request) (answer, error) {
 	if r.first.IsZero() {
 		r.first = time.Now()
 	}
+	r.sent = append(r.sent, time.Now())
 	r.mu.Unlock()
 	return c.do(req)
 }

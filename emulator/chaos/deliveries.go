@@ -3,9 +3,11 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -52,4 +54,15 @@ func (d *deliveries) cameBack(id string, from, to time.Time) bool {
 		taken := one.end.IsZero() || one.end.After(to) || one.status == http.StatusOK
 		return one.start.Before(to) && (one.end.IsZero() || one.end.After(from)) && taken
 	})
+}
+
+// tell describes the deliveries of a request for a person.
+func (d *deliveries) tell(log *journal, id string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var parts []string
+	for _, one := range d.byID[id] {
+		parts = append(parts, fmt.Sprintf("%s-%s %d", strings.TrimSpace(log.at(one.start)), strings.TrimSpace(log.at(one.end)), one.status))
+	}
+	return strings.Join(parts, ", ")
 }

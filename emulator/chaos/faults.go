@@ -14,7 +14,7 @@ import (
 // fault is one kind of what goes wrong.
 type fault struct {
 	name   string
-	weight int // cards of the deck; 0: only where it is asked for by name
+	weight int // cards of the deck
 	strike func(ctx context.Context, w *world, d *dice) error
 }
 
@@ -36,9 +36,9 @@ var faults = []fault{
 	{"tasks late and twice", 1, tasksWith("jitter=5ms-200ms,late=0.05:1s-4s,duplicate=0.1,reorder=0.2")},
 	{"tasks refused", 1, tasksWith("jitter=5ms-50ms,error=0.3,lose-reply=0.2")},
 	{"queue away", 1, tasksWith("error=1:UNAVAILABLE")},
-	{"redis failover", 0, failoverRedis},
-	{"redis emptied", 0, crashRedis},
-	{"redis flushed", 0, flushRedis},
+	{"redis failover", 2, failoverRedis},
+	{"redis emptied", 1, crashRedis},
+	{"redis flushed", 1, flushRedis},
 }
 
 func killIngest(ctx context.Context, w *world, d *dice) error {
@@ -193,16 +193,9 @@ func flushRedis(ctx context.Context, w *world, _ *dice) error {
 	return err
 }
 
-// named are the faults whose names begin with one of the words, and without words all that have a weight.
-func named(words []string) (list []fault) {
-	for _, f := range faults {
-		asked := slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(f.name, word) })
-		if asked {
-			f.weight = max(1, f.weight)
-		}
-		if asked || len(words) == 0 {
-			list = append(list, f)
-		}
-	}
-	return list
+// named are the faults whose names begin with one of the words; all without words.
+func named(words []string) []fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(f.name, word) })
+	})
 }

@@ -27,6 +27,7 @@ var kinds = []kind{
 	{name: "three", policy: "spacing: 0s, concurrency: 3", concurrency: 3, share: 1},
 	{name: "async", policy: "spacing: 0s, respond: async", concurrency: 1, share: 1},
 	{name: "quick", policy: "spacing: 50ms", concurrency: 1, spacing: 50 * time.Millisecond, share: 1},
+	{name: "decided", policy: "spacing: 0s, decide: firestore", concurrency: 1, share: 1},
 	{name: "held", policy: "spacing: 0s", concurrency: 1, share: 1, held: true},
 	{name: "slow", policy: "spacing: 500ms", concurrency: 1, spacing: 500 * time.Millisecond, share: 0.5},
 }

@@ -45,7 +45,8 @@ func (c *checker) overtaken(b first, later []first) {
 		if window := c.window(a, b); window != "" {
 			c.exceptions[window]++
 		} else {
-			c.violate("order", "%s, first start %s, after %s, first start %s", c.w.tell(a.request), c.tellCall(a.call), c.w.tell(b.request), c.tellCall(b.call))
+			c.violate("order", "%s, first start %s, after %s, first start %s; its tasks came %s", c.w.tell(a.request), c.tellCall(a.call),
+				c.w.tell(b.request), c.tellCall(b.call), c.w.deliveries.tell(c.w.log, a.id()))
 			return
 		}
 	}
@@ -64,6 +65,8 @@ func (c *checker) window(a, b first) string {
 			return amongOld
 		case a.acked.Before(l.at) && l.at.Before(b.request.first) && !c.w.deliveries.cameBack(a.id(), l.up, b.call.start):
 			return lateTask
+		case a.acked.Before(l.at) && l.at.Before(b.request.first) && a.sentWithin(l.at, b.call.start):
+			return repeated
 		case l.kind == "redis flushed" && b.request.first.After(l.at) && b.request.first.Before(l.at.Add(noticed)):
 			return unnoticed
 		}
@@ -75,6 +78,11 @@ func (c *checker) window(a, b first) string {
 }
 
 func (f first) lane() lane { return f.request.lane }
+
+// sentWithin says whether the client sent the request between two instants.
+func (f first) sentWithin(from, to time.Time) bool {
+	return slices.ContainsFunc(f.sent, func(at time.Time) bool { return at.After(from) && at.Before(to) })
+}
 
 func (f first) id() string { return f.request.id }
 
