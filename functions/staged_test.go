@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"github.com/redis/go-redis/v9"
 	"github.com/seriatim/seriatim/emulator/cloudtasks"
 	"github.com/seriatim/seriatim/functions/ingest/openapitest"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -124,8 +126,16 @@ func newDeployment(t *testing.T, document string) *deployment {
 		t.Fatal(err)
 	}
 	t.Cleanup(tasks.Close)
+	server := redistest.StartTLS(t, "--requirepass", "a-password")
+	options := *server.Client().Options()
+	options.Password = "a-password"
+	rdb := redis.NewClient(&options)
+	defer rdb.Close()
+	if err := generation.Install(t.Context(), rdb, nil); err != nil { // else it begins with a quarantine
+		t.Fatal(err)
+	}
 	return &deployment{
-		tasks: tasks, redis: redistest.StartTLS(t, "--requirepass", "a-password"), document: document, running: map[string]*process{},
+		tasks: tasks, redis: server, document: document, running: map[string]*process{},
 		ports:     map[string]string{"ingest": freePort(t), "executor": freePort(t)},
 		endpoints: map[string]string{"ingest": tasks.Addr(), "executor": tasks.Addr()},
 	}
