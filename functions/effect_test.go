@@ -183,18 +183,6 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 		run   func(*testing.T, *gated)
 	}{
 		"between accept and the 200": {"10m", func(t *testing.T, s *gated) { s.killedAfterAccept(t, func() {}) }},
-		"between accept and the 200, and Redis is emptied": {"10m", func(t *testing.T, s *gated) {
-			s.killedAfterAccept(t, func() {
-				// All but the marker: the quarantine, 13 minutes here, is another test's.
-				keys, err := s.rdb.Keys(t.Context(), "seriatim:*").Result()
-				if err == nil {
-					err = s.rdb.Del(t.Context(), keys...).Err()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			})
-		}},
 		"between accept and Firestore": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
 			s.begins(t)
@@ -213,14 +201,6 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 			await(t, "a flush task is made", func() bool { return s.tasks.Stats().Created == 2 })
 			s.store.closed.Store(false)
 			s.wantOne(t, a, "a", 1)
-		}},
-		"in the handler": {"5s", func(t *testing.T, s *gated) {
-			a := s.submit(t, "a")
-			s.begins(t)
-			s.restart(t, func() {})
-			s.begins(t)
-			s.release <- struct{}{}
-			s.wantOne(t, a, "a", 2)
 		}},
 		"between handler and accept": {"5s", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
