@@ -63,9 +63,9 @@ func (c *checker) window(a, b first) string {
 			}
 		case b.request.first.Before(l.at) && l.at.Before(b.call.start):
 			return amongOld
-		case a.acked.Before(l.at) && l.at.Before(b.request.first) && !c.w.deliveries.cameBack(a.id(), l.up, b.call.start):
+		case a.request.first.Before(l.at) && l.at.Before(b.request.first) && !c.w.deliveries.cameBack(a.id(), l.up, b.call.start):
 			return lateTask
-		case a.acked.Before(l.at) && l.at.Before(b.request.first) && a.sentWithin(l.at, b.call.start):
+		case a.request.first.Before(l.at) && l.at.Before(b.request.first) && a.sentWithin(l.at, b.call.start):
 			return repeated
 		case l.kind == "redis flushed" && b.request.first.After(l.at) && b.request.first.Before(l.at.Add(noticed)):
 			return unnoticed
