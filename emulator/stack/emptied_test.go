@@ -1,0 +1,175 @@
+package stack_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apiv2 "cloud.google.com/go/cloudtasks/apiv2"
+	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
+	"github.com/seriatim/seriatim/shared/target"
+)
+
+const emptiedLease = 10 * time.Second
+
+// emptied is three instances of each function on a real Redis that is about to be lost, with durable lanes.
+type emptied struct {
+	*stack.Stack
+	t     *testing.T
+	redis *redistest.Server
+
+	queue   *apiv2.Client
+	mu      sync.Mutex
+	effects map[string][]string // by lane, in the order of the runs
+	left    int
+	done    chan struct{} // closed when nothing is left
+}
+
+func newEmptied(t *testing.T) *emptied {
+	t.Helper()
+	e := &emptied{t: t, redis: redistest.Start(t), effects: map[string][]string{}}
+	work := &target.Set{}
+	work.Register("work", e.work)
+	var err error
+	e.Stack, err = stack.Start(t.Context(), stack.Options{Redis: e.redis.URL(), Instances: 3, Functions: work, Config: func(string) string {
+		return fmt.Sprintf("targets: {work: {url: 'http://127.0.0.1:1/'}}\nlanes: [{match: '*', target: work, spacing: 0s, lease: %s, respond: async}]\n", emptiedLease)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.queue, err = apiv2.NewClient(t.Context(), option.WithEndpoint(e.TasksAddr), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.queue.Close() })
+	return e
+}
+
+func (e *emptied) work(_ context.Context, r target.Request) (target.Response, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.effects[r.Key] = append(e.effects[r.Key], string(r.Body))
+	if e.left--; e.left == 0 {
+		close(e.done)
+	}
+	return target.Response{}, nil
+}
+
+// expect returns what is closed when so many more effects have happened.
+func (e *emptied) expect(n int) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.left, e.done = n, make(chan struct{})
+	return e.done
+}
+
+// submit sends requests to every lane, sixteen lanes at once and each lane's one after another; each is taken.
+func (e *emptied) submit(lanes, from, to int) {
+	e.t.Helper()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+	defer client.CloseIdleConnections()
+	var clients sync.WaitGroup
+	next := make(chan int)
+	for range 16 {
+		clients.Go(func() {
+			for lane := range next {
+				for i := from; i < to; i++ {
+					e.take(client, fmt.Sprintf("lane-%d", lane), fmt.Sprint(i))
+				}
+			}
+		})
+	}
+	for lane := range lanes {
+		next <- lane
+	}
+	close(next)
+	clients.Wait()
+}
+
+// take sends a request until it is taken: 503 says that Redis is away.
+func (e *emptied) take(client *http.Client, key, body string) {
+	for {
+		r, err := http.NewRequestWithContext(e.t.Context(), http.MethodPost, e.URL+"/v1/lanes/"+key+"/requests", strings.NewReader(body))
+		if err != nil {
+			e.t.Error(err)
+			return
+		}
+		r.Header.Set("Idempotency-Key", key+"/"+body)
+		resp, err := client.Do(r)
+		if err != nil {
+			e.t.Error(err)
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		switch resp.StatusCode {
+		case http.StatusOK, http.StatusAccepted:
+			return
+		case http.StatusServiceUnavailable:
+			time.Sleep(20 * time.Millisecond)
+		default:
+			e.t.Errorf("%s: %d %s, want 202", key, resp.StatusCode, text)
+			return
+		}
+	}
+}
+
+func TestRedisIsEmptiedUnderFiveThousandWaitingRequests(t *testing.T) {
+	t.Parallel()
+	const lanes, each = 50, 100
+	e := newEmptied(t)
+	// The lanes learn that their runs take next to no time: tasks are planned close to one another.
+	const warm = 10
+	done := e.expect(lanes * warm)
+	e.submit(lanes, 0, warm)
+	<-done
+	if _, err := e.queue.PauseQueue(t.Context(), &cloudtaskspb.PauseQueueRequest{Name: stack.Queue}); err != nil {
+		t.Fatal(err)
+	}
+	e.submit(lanes, warm, warm+each)
+
+	// Redis comes back empty. What is accepted from now on is for every lane the last.
+	done = e.expect(lanes * (each + 1))
+	lost := time.Now()
+	e.redis.Restart()
+	e.submit(lanes, warm+each, warm+each+1)
+	if _, err := e.queue.ResumeQueue(t.Context(), &cloudtaskspb.ResumeQueueRequest{Name: stack.Queue}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	t.Logf("all %d requests that waited in %d lanes, and those after them, are done %s after the loss; quarantine %s", lanes*each, lanes,
+		time.Since(lost).Round(time.Millisecond), (emptiedLease * 4 / 3).Round(time.Millisecond))
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	inversions := 0
+	for key, list := range e.effects {
+		seen := map[string]bool{}
+		for i, body := range list {
+			if seen[body] {
+				t.Errorf("%s: %s was done twice", key, body)
+			}
+			seen[body] = true
+			if i > 0 && len(list[i-1]) == len(body) && list[i-1] > body {
+				inversions++
+			}
+		}
+		if last := fmt.Sprint(warm + each); len(list) != warm+each+1 || list[len(list)-1] != last {
+			t.Errorf("%s: %d effects, the last of %s; want %d, and %s after all that was accepted before the loss", key, len(list), list[len(list)-1], warm+each+1, last)
+		}
+	}
+	t.Logf("%d neighbours among what waited are out of order", inversions)
+}
