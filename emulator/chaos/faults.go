@@ -14,28 +14,29 @@ import (
 // fault is one kind of what goes wrong.
 type fault struct {
 	name   string
-	weight int // cards of the deck
+	weight int // cards of every deck but the first
 	strike func(ctx context.Context, w *world, d *dice) error
 }
 
 // calmTasks is how Cloud Tasks behaves at its best: no dispatch is exactly at its time.
 const calmTasks = "jitter=2ms-30ms"
 
-// faults are dealt from a shuffled deck, so that a short run has all of them.
+// faults are dealt from shuffled decks. Losses of Redis are rare among them: after each, what is new waits for what was accepted
+// before, and under one loss after the other it would wait for ever longer.
 var faults = []fault{
-	{"kill ingest", 3, killIngest},
-	{"kill executor", 4, killExecutor},
-	{"terminate", 1, terminate},
-	{"stop a process", 1, stopProcess},
-	{"redis connections cut", 1, cutRedis},
-	{"redis replies lost", 1, loseRedisReplies},
-	{"redis paused", 1, pauseRedis},
-	{"redis full", 1, fillRedis},
-	{"firestore cut off", 1, cutFirestore},
-	{"firestore frozen", 1, freezeFirestore},
-	{"tasks late and twice", 1, tasksWith("jitter=5ms-200ms,late=0.05:1s-4s,duplicate=0.1,reorder=0.2")},
-	{"tasks refused", 1, tasksWith("jitter=5ms-50ms,error=0.3,lose-reply=0.2")},
-	{"queue away", 1, tasksWith("error=1:UNAVAILABLE")},
+	{"kill ingest", 12, killIngest},
+	{"kill executor", 16, killExecutor},
+	{"terminate", 3, terminate},
+	{"stop a process", 3, stopProcess},
+	{"redis connections cut", 4, cutRedis},
+	{"redis replies lost", 3, loseRedisReplies},
+	{"redis paused", 3, pauseRedis},
+	{"redis full", 3, fillRedis},
+	{"firestore cut off", 3, cutFirestore},
+	{"firestore frozen", 3, freezeFirestore},
+	{"tasks late and twice", 3, tasksWith("jitter=5ms-200ms,late=0.05:1s-4s,duplicate=0.1,reorder=0.2")},
+	{"tasks refused", 3, tasksWith("jitter=5ms-50ms,error=0.3,lose-reply=0.2")},
+	{"queue away", 2, tasksWith("error=1:UNAVAILABLE")},
 	{"redis failover", 2, failoverRedis},
 	{"redis emptied", 1, crashRedis},
 	{"redis flushed", 1, flushRedis},

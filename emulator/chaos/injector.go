@@ -25,8 +25,8 @@ func (i *injector) run(ctx context.Context) {
 	if len(i.kinds) == 0 {
 		return
 	}
-	for {
-		for _, f := range i.deck() {
+	for once := true; ; once = false {
+		for _, f := range i.deck(once) {
 			pause(ctx, i.dice.between(i.every/2, i.every*3/2))
 			if ctx.Err() != nil {
 				return
@@ -47,9 +47,14 @@ func (i *injector) strike(ctx context.Context, f fault) {
 	}
 }
 
-func (i *injector) deck() (deck []fault) {
+// deck is shuffled: once every kind, so that a short run has all of them, and then each as often as its weight says.
+func (i *injector) deck(once bool) (deck []fault) {
 	for _, f := range i.kinds {
-		for range f.weight {
+		cards := f.weight
+		if once {
+			cards = 1
+		}
+		for range cards {
 			deck = append(deck, f)
 		}
 	}

@@ -154,20 +154,30 @@ func (c *checker) recoveries() (list []lossReport) {
 	return list
 }
 
+// summary leaves out losses that were followed by another before anything had started, or where nothing waited.
 func summary(list []lossReport) recovery {
 	r := recovery{Quarantine: seconds(shortLease * 4 / 3)}
-	if len(list) == 0 {
-		return r
-	}
 	var first, all []float64
 	for _, l := range list {
-		first, all = append(first, l.First), append(all, l.All)
+		if l.First > 0 {
+			first = append(first, l.First)
+		}
+		if l.All > 0 {
+			all = append(all, l.All)
+		}
 	}
-	slices.Sort(first)
-	slices.Sort(all)
-	r.MedianFirst, r.WorstFirst = first[len(first)/2], first[len(first)-1]
-	r.MedianAll, r.WorstAll = all[len(all)/2], all[len(all)-1]
+	r.MedianFirst, r.WorstFirst = middle(first)
+	r.MedianAll, r.WorstAll = middle(all)
 	return r
+}
+
+// middle returns the median and the greatest of some figures, 0 of none.
+func middle(figures []float64) (median, greatest float64) {
+	if len(figures) == 0 {
+		return 0, 0
+	}
+	slices.Sort(figures)
+	return figures[len(figures)/2], figures[len(figures)-1]
 }
 
 // Err is nil where every promise was kept.

@@ -72,7 +72,7 @@ func (w *world) chaos() *injector {
 	load, cancel := context.WithTimeout(w.ctx, w.options.For)
 	defer cancel()
 	i := &injector{world: w, dice: newDice(w.options.Seed, 4), kinds: named(w.options.Faults), every: w.options.Every, counts: map[string]int{}}
-	if cards := len(i.deck()); i.every == 0 && cards > 0 {
+	if cards := len(i.kinds); i.every == 0 && cards > 0 {
 		i.every = min(w.options.For/time.Duration(cards+1), 3*time.Second)
 	}
 	w.target.setFinal(func(c *call) { w.clients.going.Go(func() { w.operator.redrive(w.ctx, c) }) })
