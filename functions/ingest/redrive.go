@@ -135,6 +135,12 @@ func (s *submitting) redrive(ctx context.Context) error {
 		return err
 	}
 	log := logging.FromContext(ctx)
+	if s.duplicate {
+		// The place is another redrive's, which removes the record; or that of the attempt whose end Redis has lost in a failover, and
+		// then nothing but the record knows about the request: its task is gone.
+		log.InfoContext(ctx, "request redriven already", logging.Request, s.envelope.ID)
+		return nil
+	}
 	log.InfoContext(ctx, "request redriven at the tail", logging.Request, s.envelope.ID)
 	if err := s.Records.RemoveDeadLetter(ctx, s.lane, *s.letter); err != nil {
 		log.WarnContext(ctx, "redriven request is still among the dead letters", logging.Request, s.envelope.ID, logging.Error, err.Error())

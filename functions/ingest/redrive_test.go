@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -160,5 +161,30 @@ func TestADeadRecordThatCannotBeRemoved(t *testing.T) {
 	}
 	if state := body[stateBody](t, b.get("/v1/lanes/lane-a/requests/"+id)); state.Status != "queued" {
 		t.Errorf("state %+v, want queued", state)
+	}
+}
+
+func TestARedriveOfWhatAFailoverHasUndoneKeepsTheRecord(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client()
+	b, ctx, before := setupOn(t, rdb), t.Context(), map[string]string{}
+	b.target.next(func(w http.ResponseWriter, _ *http.Request) {
+		for _, key := range rdb.Keys(ctx, "seriatim:{lane-a}:*").Val() {
+			before[key] = rdb.Dump(ctx, key).Val() // what the replica has
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	})
+	w := b.submit("lane-a", once("k"))
+	wantStatus(t, w, 422, "dead")
+	id := w.Header().Get("Seriatim-Request-Id")
+	for key, value := range before {
+		if err := rdb.RestoreReplace(ctx, key, time.Hour, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Redis takes it for one that runs. Its end is known to the store alone, and stays there until somebody looks for its task.
+	wantStatus(t, b.call("POST", "/v1/lanes/lane-a/dead-letters/"+id+"/redrive", ""), 202, "running")
+	if diff := cmp.Diff([]string{id}, b.listed("lane-a")); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 }
