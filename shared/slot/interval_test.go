@@ -30,18 +30,26 @@ func (b *bundle) wantInterval(t *testing.T, want time.Duration) {
 func TestIntervalIsLearned(t *testing.T) {
 	t.Parallel()
 	both(t, map[string]func(*testing.T, *bundle){
-		"it is the time of the handler, however late the starts": func(t *testing.T, b *bundle) {
+		"it is the time of the handler, and of the way to it": func(t *testing.T, b *bundle) {
 			b.lane.Spacing = 0
 			for _, task := range b.queued(t, many(8)...) {
-				b.serve(t, task, 4*time.Second, 300*time.Millisecond)
+				b.serve(t, task, 20*time.Millisecond, 300*time.Millisecond)
 			}
-			b.wantInterval(t, 300*time.Millisecond)
+			b.wantInterval(t, 320*time.Millisecond)
 		},
 		"it is the spacing where the handler is shorter": func(t *testing.T, b *bundle) {
+			tasks := b.queued(t, many(8)...)
+			b.serve(t, tasks[0], 0, 20*time.Millisecond)
+			for _, task := range tasks[1:] {
+				b.serve(t, task, b.lane.Spacing-20*time.Millisecond, 20*time.Millisecond)
+			}
+			b.wantInterval(t, b.lane.Spacing)
+		},
+		"of starts that are late by more than 50 ms it learns no more than these": func(t *testing.T, b *bundle) {
 			for _, task := range b.queued(t, many(8)...) {
 				b.serve(t, task, 4*time.Second, 20*time.Millisecond)
 			}
-			b.wantInterval(t, b.lane.Spacing)
+			b.wantInterval(t, b.lane.Spacing+50*time.Millisecond)
 		},
 		"handlers that become a hundred times faster are learned within 30 starts": func(t *testing.T, b *bundle) {
 			b.lane.Spacing = 0
@@ -51,7 +59,7 @@ func TestIntervalIsLearned(t *testing.T) {
 				if i >= 5 {
 					work = 3 * time.Millisecond
 				}
-				b.serve(t, task, time.Second, work)
+				b.serve(t, task, 0, work)
 			}
 			state, _ := b.inspect(t, "")
 			if state.Interval > 4*time.Millisecond {

@@ -205,13 +205,13 @@ local function begin()
   set('nxt', base)
   set('u', base)
   set('fence', base)
-  -- What ran last before Redis was lost has taken its pace when the loss was noticed, at the latest.
-  local noticed = restoring and restore - LIFE or quarantine
-  if noticed + burst * spacing > now then
-    set('granted', noticed)
-    set('tat', noticed + burst * spacing)
-  end
   if restoring then
+    -- What ran last before Redis was lost has taken its pace when the loss was noticed, at the latest.
+    local noticed = restore - LIFE
+    if noticed + burst * spacing > now then
+      set('granted', noticed)
+      set('tat', noticed + burst * spacing)
+    end
     local paused, purged, reach, parked = restored()
     set('lost', now)
     set('paused', paused)

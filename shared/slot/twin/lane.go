@@ -206,14 +206,11 @@ func (c *call) begin() {
 	}
 	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, base
 	c.s.nxt, c.s.u, c.s.fence = base, base, base
-	noticed := c.gen.QuarantineUntil
 	if c.restoring() {
-		noticed = c.gen.RestoreUntil - life
-	}
-	if paced := noticed + c.burst*c.spacing; paced > c.now && !c.without(PaceOfTheLost) {
-		c.s.granted, c.s.tat = noticed, paced
-	}
-	if c.restoring() {
+		noticed := c.gen.RestoreUntil - life
+		if paced := noticed + c.burst*c.spacing; paced > c.now && !c.without(PaceOfTheLost) {
+			c.s.granted, c.s.tat = noticed, paced
+		}
 		c.s.lost = c.now
 		if m := c.marks; m != nil {
 			if m.Paused {
