@@ -29,6 +29,9 @@ const (
 	ToldTwice = "another result told, not durable"
 	// NotYetBack: the state of an accepted request is asked for before its task has brought it back.
 	NotYetBack = "state unknown until its task comes"
+	// SentAgain: a request that was accepted before a loss takes a place at the tail, since its client sends it again before its
+	// task brings it back.
+	SentAgain = "sent again before it is back"
 	// PlaceGivenUp: the place of a request that came back is given up, since its new task is not there in time.
 	PlaceGivenUp = "place given up after coming back"
 )
@@ -116,8 +119,11 @@ func (b *laneBook) forget(known placeBook, now int64) {
 
 // excuse names the window in which r may start before a, which was acknowledged before r arrived; "" for none.
 func (o *oracle) excuse(lane string, a, r *life) string {
-	if a.evicted {
+	switch {
+	case a.evicted:
 		return PlaceGivenUp
+	case a.resent:
+		return SentAgain
 	}
 	for i := len(o.losses) - 1; i >= 0; i-- {
 		switch l := o.losses[i]; {

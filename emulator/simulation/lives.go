@@ -29,6 +29,8 @@ type life struct {
 	touched  time.Time // when a script last changed something about it
 	// shaken says that it was about in milliseconds that a replica lacked.
 	shaken bool
+	// resent says that its client sent it again after a loss, before its task came.
+	resent bool
 	// evicted says that its place was given up after a loss.
 	evicted bool
 }
@@ -51,21 +53,20 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		o.nextLife(r, req.Submitted)
 	case r.status == slot.GiveUp && req.Redrive:
 		o.nextLife(r, time.Now())
+	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended):
+		o.except(CancelForgotten, b.key, "%s", label(r.id))
+		if r.status, r.started = "", false; !r.acked.IsZero() {
+			o.pending++
+		}
 	case r.status == slot.Outcome(slot.Cancelled):
-		o.except(returns(o.lostSince(r.ended)), b.key, "%s", label(r.id))
+		o.except(CancelledReturns, b.key, "%s", label(r.id))
 		o.nextLife(r, time.Now())
 	default:
 		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
 	}
+	r.resent = r.resent || !req.Adopt && !r.acked.IsZero() && o.lostSince(r.acked)
 	b.lives[ticket], r.placed = r.life, time.Now()
 	delete(b.lost, ticket)
-}
-
-func returns(forgotten bool) string {
-	if forgotten {
-		return CancelForgotten
-	}
-	return CancelledReturns
 }
 
 func (o *oracle) nextLife(r *requestBook, arrived time.Time) {

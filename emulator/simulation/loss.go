@@ -151,7 +151,7 @@ func (p *plain) mark(key string, args []string) int64 {
 	if args[5] != "" {
 		cause = args[5]
 	}
-	p.newest = max(number+1, whole(args[1])+1, now)
+	p.newest = max(number+apart, whole(args[1])+apart, now)
 	p.texts[key] = fmt.Sprintf("%d|%d|%d|%s|%s|%d", p.newest, till(quarantine, args[2]), till(restore, args[3]), args[0], cause, number)
 	return 1
 }
@@ -160,6 +160,9 @@ func whole(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
+
+// apart is marker.lua's APART.
+const apart = 60_000
 
 // newest is what a caller knows that has noticed every loss.
 func (w *World) newest() (c twin.Caller) {

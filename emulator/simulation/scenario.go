@@ -189,7 +189,7 @@ func Draw(seed uint64) Scenario {
 }
 
 // losing says that Redis is lost at random.
-const losing = false // until numbers never fall: a repair skips ahead of the clock
+const losing = true // until numbers never fall: a repair skips ahead of the clock
 
 // storeTrouble has the record store fail, at weight 1 in about 13 % of its calls, beside its outages.
 func (s *Scenario) storeTrouble(w float64) {
