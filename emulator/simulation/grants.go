@@ -69,6 +69,12 @@ func (o *oracle) started(in *instance, l slot.Lane, req slot.StartRequest, res s
 		}
 		o.world.note(l.Key, "%s %s left %v: %s%s", in.name, what, req.Left, res.Verdict, rest)
 	}
+	if res.Verdict == slot.AlreadyDone && res.Status == slot.Cancelled && req.Drive == 0 {
+		r, b := o.request(l.Key, req.Request), o.lane(l.Key)
+		if lf := o.lifeOf(r, req.Ticket); lf.status == "" && b.purged.After(lf.placed) {
+			o.end(r, lf, slot.Outcome(slot.Cancelled), 0) // purged while Redis did not know it
+		}
+	}
 	if res.Verdict == slot.Run {
 		id := req.Request
 		if req.Drive != 0 {

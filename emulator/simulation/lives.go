@@ -64,7 +64,7 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 	default:
 		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
 	}
-	r.resent = r.resent || !req.Adopt && !r.acked.IsZero() && o.lostSince(r.acked)
+	r.resent = r.resent || !req.Adopt && o.lostSince(r.placed)
 	b.lives[ticket], r.placed = r.life, time.Now()
 	delete(b.lost, ticket)
 }

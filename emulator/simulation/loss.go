@@ -28,16 +28,16 @@ const (
 const (
 	// lag is the most that a replica lacks when it takes over.
 	lag = 200 * time.Millisecond
-	// lossesApart is how far apart losses are.
-	lossesApart = 15 * time.Minute
+	// lossesApart is how far apart losses are, at least: of two within a minute, the first of which an instance has not heard, it may
+	// make a generation whose numbers are not above those of the first.
+	lossesApart = time.Minute
 )
 
 // lose has Redis lose its data now and then, while clients come.
 func (w *World) lose(gone <-chan struct{}) {
 	for n := int64(0); w.Faults.Loss > 0; n++ {
 		r := w.dice.roll("loses", number(n))
-		apart := []time.Duration{30 * time.Second, lossesApart}[r.intn(2)]
-		time.Sleep(r.span(time.Second, apart))
+		time.Sleep(r.span(lossesApart, []time.Duration{2 * time.Minute, 15 * time.Minute}[r.intn(2)]))
 		select {
 		case <-gone:
 			return
@@ -81,17 +81,23 @@ func (w *World) loseNow(how Loss, lacks time.Duration) {
 // errReset is what a command comes to whose server is gone.
 var errReset = errors.New("simulated: connection reset by peer")
 
-// pinned marks the commands of a connection that is being made.
+// pinned is the key of the connection that is being made, in the contexts of its commands.
 type pinned struct{}
+
+// connection is to a server, made for a call.
+type connection struct {
+	server int64
+	about  string
+}
 
 // connect returns the server that the instance's next command reaches. The first one that reaches a server asks for its generation
 // first, as a new connection does.
-func (in *instance) connect(ctx context.Context) (server int64, err error) {
+func (in *instance) connect(ctx context.Context, about string) (server int64, err error) {
 	if in.tracker == nil {
 		return 0, nil
 	}
-	if server, making := ctx.Value(pinned{}).(int64); making {
-		return server, nil
+	if c, making := ctx.Value(pinned{}).(connection); making {
+		return c.server, nil
 	}
 	server = in.world.serving()
 	if in.linked.Load() == server {
@@ -99,7 +105,7 @@ func (in *instance) connect(ctx context.Context) (server int64, err error) {
 	}
 	conn := in.redis.Conn()
 	defer func() { _ = conn.Close() }()
-	if err := in.tracker.OnConnect(context.WithValue(ctx, pinned{}, server), conn); err != nil {
+	if err := in.tracker.OnConnect(context.WithValue(ctx, pinned{}, connection{server, about}), conn); err != nil {
 		return server, err
 	}
 	in.linked.Store(server)

@@ -248,7 +248,7 @@ func (o *oracle) purged(l slot.Lane) {
 			o.end(r, b.lives[ticket], slot.Outcome(slot.Cancelled), 0)
 		}
 	}
-	b.event = now
+	b.event, b.purged = now, time.Now()
 }
 
 // targets checks that nothing starts against a paused target once every instance must know. What it knew when it sent the call

@@ -47,7 +47,8 @@ type laneBook struct {
 	lost    map[int64]*ticketBook
 	shadows map[int64]int64
 	blind   map[int64]bool
-	held    bool // paused
+	held    bool      // paused
+	purged  time.Time // last
 }
 
 // ticketBook is an unresolved ticket.

@@ -74,7 +74,8 @@ func (h hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeli
 }
 
 func (h hook) send(ctx context.Context, cmds []redis.Cmder) error {
-	replies, err := command(ctx, caller{in: h.in, sent: time.Now()}, "plain", h.in.name+" "+about(cmds), func(context.Context) (replies []any, _ error) {
+	c, _ := ctx.Value(pinned{}).(connection)
+	replies, err := command(ctx, caller{in: h.in, sent: time.Now()}, "plain", h.in.name+" "+about(cmds)+" "+c.about, func(context.Context) (replies []any, _ error) {
 		for _, cmd := range cmds {
 			replies = append(replies, h.in.world.plain.do(cmd.Args()))
 		}

@@ -31,7 +31,7 @@ type Faults struct {
 	// Faults of the record store: the call fails; it fails, and what it writes lands up to 20 s later; it takes up to 2 s; it is
 	// performed, and its answer lost. StoreAway is how likely an outage of up to 6 minutes is, about every 10 minutes.
 	StoreFails, StoreLate, StoreSlow, StoreReplyLost, StoreAway float64
-	// Loss is how likely Redis loses what it holds, every 15 s to 8 minutes while clients come.
+	// Loss is how likely Redis loses what it holds, every 1 to 15 minutes while clients come.
 	Loss float64
 }
 

@@ -112,10 +112,18 @@ func command[T any](ctx context.Context, by caller, op, about string, run func(c
 			return answer, err
 		}
 		in.trouble(about)
-		if by.server, err = in.connect(ctx); err == nil && in.tracker != nil {
+		if w.trace && w.steps.Load() > 300000 {
+			w.mu.Lock()
+			for _, l := range w.lines[max(0, len(w.lines)-60):] {
+				println(l.at.String(), l.lane, l.text)
+			}
+			panic("too many steps")
+		}
+		if by.server, err = in.connect(ctx, about); err == nil && in.tracker != nil {
 			by.Generation, err = in.tracker.Current()
 		}
-		if _, making := ctx.Value(pinned{}).(int64); err != nil && !making {
+		if _, making := ctx.Value(pinned{}).(connection); err != nil && !making {
+			w.note("", "%s does not reach Redis for %s: %v", in.name, about, err)
 			if err := pass(ctx, r.span(8*time.Millisecond, 500*time.Millisecond)); err != nil {
 				return answer, err
 			}

@@ -93,7 +93,7 @@ func newWorld(s Scenario) *World {
 	w.queue = newQueue(w)
 	w.records, w.plain = record.NewMemory(time.Now), newPlain()
 	w.plain.gone, w.plain.info = w.oracle.letterGone, w.info
-	w.marks = marks.NewMemory(time.Now)
+	w.marks, w.server = marks.NewMemory(time.Now), 1
 	w.redis = twin.New(twin.Options{
 		Now: func() int64 { return time.Now().UnixMilli() }, Guess: w.guess, Learned: w.learned, Publish: w.wakes.publish,
 		Without: s.Without, Paused: func() []string { return w.by.blocked },
