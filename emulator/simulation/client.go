@@ -66,9 +66,16 @@ func (w *World) document() *policy.Document {
 			Match: "*", Name: "lane", Target: "work", Targets: []string{"work"}, Spacing: w.Spacing, Burst: w.Burst,
 			Concurrency: w.Concurrency, Respond: respond, Lease: w.Lease, Attempts: w.Attempts, MaxAge: 240 * time.Hour,
 			Backoff: policy.Backoff{Min: w.BackoffMin, Max: w.BackoffMax}, Exhausted: exhausted, Ambiguous: ambiguous,
-			MaxDepth: 1_000_000, Retention: 720 * time.Hour, Durable: w.Durable,
+			MaxDepth: 1_000_000, Retention: 720 * time.Hour, Durable: w.Durable, Decide: w.decide(),
 		}},
 	}
+}
+
+func (w *World) decide() policy.Decide {
+	if w.Decide {
+		return policy.Firestore
+	}
+	return policy.Redis
 }
 
 // client is one submission and what its sender does until it is sure, or gives up.
@@ -169,6 +176,7 @@ func (c *client) lookAfter(r *roll) {
 		asked, in, out, over := time.Now(), w.pick(&w.ingests, path), &response{header: http.Header{}}, make(chan struct{})
 		w.clients.Go(func() {
 			defer close(over)
+			in.enter("look " + c.name)
 			in.trouble("look " + path)
 			in.ingest.ServeHTTP(out, request(w.ctx, http.MethodGet, path, header, nil))
 			w.oracle.shown(in, c.lane, id, asked, out)
@@ -197,6 +205,7 @@ func (c *client) send(about string) bool {
 	w.clients.Go(func() {
 		whole := false
 		defer func() { done <- whole }()
+		in.enter("submit " + about)
 		in.trouble("submit " + about)
 		in.ingest.ServeHTTP(out, post(ctx, "/v1/lanes/"+c.lane+"/requests", header, []byte(c.name)))
 		in.trouble("answer " + about)

@@ -21,6 +21,8 @@ const (
 	SecondAccept = "second accept"
 	// AcceptedAgain is the same where the lane is not durable.
 	AcceptedAgain = "second accept, not durable"
+	// RunAgain: a request runs again whose end Redis forgot; the record store, which decides, has its result.
+	RunAgain = "run again, one result"
 	// CancelForgotten: a cancelled request of which only Redis knew comes back.
 	CancelForgotten = "cancel forgotten"
 	// PauseForgotten: a lane is paused, and that was not kept yet.
@@ -147,6 +149,10 @@ func (o *oracle) again(r *requestBook, l *life, outcome slot.Outcome) {
 	case !o.lostSince(l.ended):
 		o.violate(r.lane, "I5: %s is ended by two grants", label(r.id))
 	case l.status != slot.Accept || outcome != slot.Accept:
+	case o.world.Decide && o.recorded(r, l):
+		o.except(RunAgain, r.lane, "%s", label(r.id))
+	case o.world.Decide:
+		o.violate(r.lane, "I5: %s has a second result, and the record store decides", label(r.id))
 	case o.world.Durable:
 		o.except(SecondAccept, r.lane, "%s", label(r.id))
 	default:

@@ -189,6 +189,16 @@ func (o *oracle) pace(b *laneBook, l slot.Lane, now int64) {
 	b.tat = max(b.tat, now) + spacing
 }
 
+// ending sees an ENDING: it renews a live lease.
+func (o *oracle) ending(l slot.Lane, req slot.FinishRequest, res slot.Ending, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now().UnixMilli()
+	if t := o.lane(l.Key).open[req.Grant.Ticket]; err == nil && res.Verdict == slot.OK && t != nil && t.fence == req.Grant.Fence && t.expiry > now {
+		t.expiry = now + l.Lease.Milliseconds()
+	}
+}
+
 // renewed sees a RENEW.
 func (o *oracle) renewed(in *instance, l slot.Lane, g slot.Grant, expiry int64, ok bool, err error) {
 	o.mu.Lock()

@@ -33,6 +33,8 @@ type instance struct {
 	redis    *redis.Client       // for what is no script, nil where there is no such thing
 	tracker  *generation.Tracker // nil where Redis is never lost
 	linked   atomic.Int64        // the server that its connections reach
+	ready    chan struct{}       // closed once the paused targets have been read, nil where there are none
+	restored atomic.Int64        // the generation for which the paused targets are back
 	kept     *lane.Marks
 	ingest   *ingest.Handler
 	executor *executor.Executor
@@ -61,6 +63,15 @@ func (w *World) boot(kind string) *instance {
 		in.track()
 		in.kept, in.targets.Lasting = lane.NewMarks(&marked{in}, slots), &marked{in}
 	}
+	if in.targets != nil {
+		in.ready = make(chan struct{})
+		defer func() {
+			go func() {
+				defer close(in.ready)
+				in.targets.List(w.ctx)
+			}()
+		}()
+	}
 	targets := &target.Set{}
 	if err := targets.Add("work", &work{in}); err != nil {
 		panic(err)
@@ -71,6 +82,7 @@ func (w *World) boot(kind string) *instance {
 	if in.redis != nil {
 		store.Dead = slot.NewDeadLetters(in.redis)
 	}
+	runner.Decider = &lane.Decider{Slots: slots, Records: store}
 	exchange := func(context.Context, string) error { return nil }
 	doc := w.document()
 	if kind == "ingest" {
@@ -87,6 +99,21 @@ func (w *World) boot(kind string) *instance {
 		Observe: func(e executor.Event) { w.count(string(e)) }, Drain: &shutdown.Drain{}, Clock: in, Random: in,
 	})
 	return in
+}
+
+// enter holds a call until the instance has read the paused targets for the first time: all that come meanwhile wait for that, and
+// must not go on at one instant.
+func (in *instance) enter(about string) {
+	if in.ready == nil {
+		return
+	}
+	select {
+	case <-in.ready:
+	default:
+		<-in.ready
+		r := in.world.dice.roll("enters", about)
+		time.Sleep(r.span(time.Nanosecond, 100*time.Microsecond))
+	}
 }
 
 // alive ends the goroutine of a dead instance, and holds that of a paused one. When a pause ends, each goes on at an instant of

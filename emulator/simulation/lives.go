@@ -31,6 +31,8 @@ type life struct {
 	shaken bool
 	// resent says that its client sent it again after a loss, before its task came.
 	resent bool
+	// resolved says that an operator ended it.
+	resolved bool
 	// evicted says that its place was given up after a loss.
 	evicted bool
 }
@@ -91,6 +93,10 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 	if !o.world.Durable || l.status != slot.Accept && l.status != slot.GiveUp || r.flushes > 0 || o.recorded(r, l) {
 		return
 	}
+	if stored, found, err := o.world.records.Get(ctx0, r.lane, r.id); o.world.Decide && l.resolved && err == nil && found && o.lifeOf(r, stored.Ticket) == l {
+		o.except(ResolvedOtherwise, r.lane, "%s", label(r.id))
+		return
+	}
 	if why == stateTold {
 		o.except(ToldEarly, r.lane, "%s", label(r.id))
 		return
@@ -105,6 +111,20 @@ const CancelledReturns = "cancelled request returns"
 const ToldEarly = "state told before it is durable"
 
 const stateTold = "its state is told"
+
+// ResolvedOtherwise: an operator says what became of a request whose end the record store has decided already.
+const ResolvedOtherwise = "resolved against the record store"
+
+// decided ends a life as the record store has it, where that decides: Redis may hear of it later, or never.
+func (o *oracle) decided(r *requestBook, l *life) {
+	if !o.world.Decide || l.status != "" {
+		return
+	}
+	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
+	if err == nil && found && o.lifeOf(r, stored.Ticket) == l {
+		o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
+	}
+}
 
 // recorded says that the record store has how a life ended.
 func (o *oracle) recorded(r *requestBook, l *life) bool {
@@ -153,8 +173,9 @@ func (o *oracle) audit() {
 		if r.acked.IsZero() && !r.hadTask {
 			continue // nobody was told, and no task would tell
 		}
+		o.decided(r, r.life)
 		o.kept(r, r.life, "all is over")
-		if r.status == slot.GiveUp && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
+		if r.status == slot.GiveUp && !(r.resolved && o.world.Decide) && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
 			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
 		}
 	}

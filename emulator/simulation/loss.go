@@ -112,6 +112,20 @@ func (in *instance) connect(ctx context.Context, about string) (server int64, er
 	return server, nil
 }
 
+// restore puts the paused targets back, once for each generation, as bundle.Parts does.
+func (in *instance) restore(ctx context.Context) {
+	g, err := in.tracker.Current()
+	if err != nil || in.restored.Swap(g.Number) == g.Number {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	in.Go(func() {
+		if in.targets.Restore(ctx) != nil {
+			in.restored.Store(0)
+		}
+	})
+}
+
 // serving is the server that is there now.
 func (w *World) serving() int64 {
 	w.performing.Lock()
@@ -125,9 +139,19 @@ func (in *instance) track() {
 	in.tracker.Use(in.redis)
 }
 
-// first is generation.Firestore's: a document that the first process creates.
-func (in *instance) first(ctx context.Context) (bool, error) {
-	return stored(ctx, in, "first", "", func() (bool, error) { return !in.world.lived.Swap(true), nil })
+// first is generation.Firestore's: a document that the first process creates, and knows for its own. It returns also where its instance dies: others
+// wait for it, whose goroutines have to end.
+func (in *instance) first(ctx context.Context) (first bool, err error) {
+	over := make(chan struct{})
+	err = errAway
+	go func() {
+		defer close(over)
+		first, err = stored(ctx, in, "first", "", func() (bool, error) {
+			return in.world.lived.CompareAndSwap(nil, in) || in.world.lived.Load() == in, nil
+		})
+	}()
+	<-over
+	return first, err
 }
 
 // info is what INFO tells of a server.

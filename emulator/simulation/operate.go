@@ -29,6 +29,7 @@ func (w *World) ask(method, path, body string) *response {
 	in, out, over := w.pick(&w.ingests, path), &response{header: http.Header{}}, make(chan struct{})
 	go func() {
 		defer close(over)
+		in.enter(method + " " + path)
 		path, query, _ := strings.Cut(path, "?")
 		r := request(w.ctx, method, path, http.Header{}, []byte(body))
 		r.URL.RawQuery = query
@@ -292,6 +293,7 @@ func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err erro
 	}
 	delete(b.open, res.Ticket)
 	if lf.status == "" {
+		lf.resolved = true
 		o.end(r, lf, slot.Outcome(res.Status), fence)
 	}
 }

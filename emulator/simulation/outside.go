@@ -56,7 +56,7 @@ func (o *oracle) taskGone(t task) {
 	if l.tasks > 0 {
 		return
 	}
-	if l.status == "" { // acknowledged or not: a task is answered 200 only when its request has ended, or has another
+	if o.decided(r, l); l.status == "" { // acknowledged or not: a task is answered 200 only when its request has ended, or has another
 		o.violate(r.lane, "I4: the last task of %s is gone, and it has not ended", label(t.request))
 	}
 	o.kept(r, l, "the last task is gone")
@@ -102,7 +102,7 @@ func (o *oracle) accepted(r *requestBook, out *response) {
 		return
 	}
 	l.acked, l.ticket = time.Now(), ticket
-	if l.status == "" {
+	if o.decided(r, l); l.status == "" {
 		o.pending++
 		if b := o.lane(r.lane); b.open[ticket] == nil && b.lost[ticket] == nil {
 			o.violate(r.lane, "I2: %s is acknowledged, and its place is given up", label(r.id))
@@ -125,7 +125,7 @@ func (o *oracle) told(r *requestBook, out *response) (l *life, ticket int64) {
 // replayed checks that an outcome is told the same every time, and only once it cannot be lost.
 func (o *oracle) replayed(r *requestBook, l *life, out *response) {
 	body := number(int64(out.status)) + " " + out.body.String()
-	if l.status == "" {
+	if o.decided(r, l); l.status == "" {
 		o.violate(r.lane, "I5: %s is answered with a result and has not ended", label(r.id))
 	}
 	switch {
@@ -162,6 +162,7 @@ func (o *oracle) shown(in *instance, lane, id string, asked time.Time, out *resp
 	if l == nil {
 		return
 	}
+	o.decided(r, l)
 	switch slot.Status(status) {
 	case slot.Done, slot.Dead, slot.Cancelled:
 		if l.status != slot.Outcome(status) {

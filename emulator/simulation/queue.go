@@ -185,6 +185,7 @@ func (q *queue) deliver(ctx context.Context, a *engine.Attempt, nth string) {
 	status, done := 0, make(chan struct{})
 	go func() {
 		defer close(done)
+		in.enter("delivery " + about)
 		in.trouble("delivery " + about)
 		out := &response{header: http.Header{}}
 		in.executor.ServeHTTP(out, post(ctx, "/", a.Request.Header, a.Request.Body))

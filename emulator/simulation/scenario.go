@@ -86,6 +86,8 @@ type Scenario struct {
 	Async bool
 	// Durable lanes write their records through, by calls that can fail as those of Redis do.
 	Durable bool
+	// Decide has the record store decide how requests end, on durable lanes.
+	Decide bool
 	// Keyed is the share of clients with an idempotency key.
 	Keyed  float64
 	Faults Faults
@@ -155,6 +157,7 @@ func Draw(seed uint64) Scenario {
 	}
 	durable := d.roll("durable", "")
 	s.Durable = durable.intn(2) == 0
+	s.Decide = s.Durable && durable.intn(2) == 0
 	if operator := d.roll("operator", ""); operator.intn(3) == 0 {
 		s.Operator, s.Park, s.Hold = true, operator.intn(2) == 0, operator.intn(2) == 0
 		s.Attempts = []int{3, 20}[operator.intn(2)]

@@ -51,9 +51,16 @@ func perform[T any](w *World, by caller, run func(context.Context) (T, error)) (
 func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive // s is the receiver that a generic function cannot have
 	op, about string, run func(context.Context) (T, error)) (answer T, err error) {
 	in := s.in
+	if in.targets != nil { // those who have waited for one read must not all go on at one instant: the first asks anew
+		r := in.world.dice.roll("sends", op+" "+about)
+		if err := pass(ctx, r.span(time.Nanosecond, 50*time.Microsecond)); err != nil {
+			return answer, err
+		}
+	}
 	by := caller{in: in, sent: time.Now()}
 	if in.tracker != nil {
 		_ = in.tracker.Check(ctx)
+		in.restore(ctx)
 	}
 	if in.targets != nil {
 		by.blocked = in.targets.List(ctx)
@@ -322,6 +329,15 @@ func (s *slots) Inspect(ctx context.Context, l slot.Lane, requestID string) (slo
 		return got, err
 	})
 	return got.State, got.RequestState, err
+}
+
+// Ending is slot.Store's.
+func (s *slots) Ending(ctx context.Context, l slot.Lane, req slot.FinishRequest) (slot.Ending, error) {
+	return script(s, ctx, l, "ending", req.Grant.Owner, func(as context.Context) (slot.Ending, error) {
+		res, err := s.in.world.redis.Ending(as, l, req)
+		s.in.world.oracle.ending(l, req, res, err)
+		return res, err
+	})
 }
 
 // Extend is slot.Store's.

@@ -17,7 +17,10 @@ func (w *World) sweep() {
 			return
 		}
 		in := w.pick(&w.executors, "sweep "+number(n))
-		go func() { _, _ = in.executor.Sweep(w.ctx) }() // it fails when Redis does; the next one is a minute away
+		go func() {
+			in.enter("sweep")
+			_, _ = in.executor.Sweep(w.ctx)
+		}() // it fails when Redis does; the next one is a minute away
 	}
 }
 

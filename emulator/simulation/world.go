@@ -26,7 +26,7 @@ type World struct {
 	plain   *plain
 	records *record.Memory
 	marks   *marks.Memory
-	lived   atomic.Bool // Redis has had its first life
+	lived   atomic.Pointer[instance] // who saw the first life of Redis
 	oracle  *oracle
 	queue   *queue
 	wakes   *broker
