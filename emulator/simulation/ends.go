@@ -58,7 +58,7 @@ func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, 
 	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && o.lostSince(r.acked):
 		r.evicted = true
 		o.except(PlaceGivenUp, l.Key, "%s", label(id))
-	case op == "void" && !r.acked.IsZero() && r.ticket == ticket:
+	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && r.status == "":
 		o.violate(l.Key, "I4: the place of %s is given up after its acknowledgement", label(id))
 	}
 	if op == "settle" && !r.acked.IsZero() && r.tasks > 0 {

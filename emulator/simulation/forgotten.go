@@ -146,6 +146,7 @@ func (o *oracle) excuse(lane string, a, r *life) string {
 // again judges a second end of a life.
 func (o *oracle) again(r *requestBook, l *life, outcome slot.Outcome) {
 	switch {
+	case o.world.Decide && o.recorded(r, l) && !o.lostSince(l.ended): // Redis hears of it
 	case !o.lostSince(l.ended):
 		o.violate(r.lane, "I5: %s is ended by two grants", label(r.id))
 	case l.status != slot.Accept || outcome != slot.Accept:

@@ -31,6 +31,8 @@ type life struct {
 	shaken bool
 	// resent says that its client sent it again after a loss, before its task came.
 	resent bool
+	// byStore says that it ended by the word of the record store, and Redis had not heard of it.
+	byStore bool
 	// resolved says that an operator ended it.
 	resolved bool
 	// evicted says that its place was given up after a loss.
@@ -60,6 +62,9 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		if r.status, r.started = "", false; !r.acked.IsZero() {
 			o.pending++
 		}
+	case o.world.Decide && r.byStore:
+		o.except(DecidedAnew, b.key, "%s", label(r.id))
+		o.nextLife(r, time.Now())
 	case r.status == slot.Outcome(slot.Cancelled):
 		o.except(CancelledReturns, b.key, "%s", label(r.id))
 		o.nextLife(r, time.Now())
@@ -115,6 +120,10 @@ const stateTold = "its state is told"
 // ResolvedOtherwise: an operator says what became of a request whose end the record store has decided already.
 const ResolvedOtherwise = "resolved against the record store"
 
+// DecidedAnew: a request that the record store has decided gives up its place in Redis, which had not heard of it, and runs again
+// when its client sends it again.
+const DecidedAnew = "another result than decided"
+
 // decided ends a life as the record store has it, where that decides: Redis may hear of it later, or never.
 func (o *oracle) decided(r *requestBook, l *life) {
 	if !o.world.Decide || l.status != "" {
@@ -123,6 +132,7 @@ func (o *oracle) decided(r *requestBook, l *life) {
 	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
 	if err == nil && found && o.lifeOf(r, stored.Ticket) == l {
 		o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
+		l.ended, l.byStore = stored.Finished, true
 	}
 }
 

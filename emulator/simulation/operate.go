@@ -202,7 +202,9 @@ func (o *oracle) held(l slot.Lane, hold bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b := o.lane(l.Key)
-	b.held, b.event = hold, time.Now().UnixMilli()
+	if b.event = time.Now().UnixMilli(); !o.world.unnoticed() { // else the caller is told that Redis was lost
+		b.held = hold
+	}
 }
 
 // some draws one of the requests of a lane, "" for none.

@@ -129,7 +129,7 @@ func (o *oracle) wedged() {
 			return
 		}
 	}
-	o.violate("", "I6: tasks remain for ever")
+	o.violate("", "I6: tasks remain for ever: %s", o.world.queue.left())
 }
 
 func short(ticket int64) string { return number(ticket % 100000) }

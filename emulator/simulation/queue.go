@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,6 +52,7 @@ type task struct {
 	kind, request, client string
 	ticket                int64
 	due                   time.Time
+	life                  *life // that it was made for
 }
 
 // taskOf reads a sealed envelope.
@@ -140,11 +142,11 @@ func (q *queue) create(req *cloudtaskspb.CreateTaskRequest) (*cloudtaskspb.Task,
 	q.world.note(field(body, `"key":"`), "create %s task of %s: %v, due %+v", made.kind, label(made.request), err,
 		time.Until(req.GetTask().GetScheduleTime().AsTime()))
 	if err == nil {
+		q.world.oracle.taskCreated(&made)
 		q.tasks[req.GetTask().GetName()] = made
 		if made.request == "" {
 			q.world.count("kick task")
 		}
-		q.world.oracle.taskCreated(made)
 		q.pump()
 	}
 	return task, err
@@ -227,6 +229,16 @@ func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.tasks) == 0
+}
+
+// left names one of the tasks that are left.
+func (q *queue) left() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, t := range q.tasks {
+		return fmt.Sprintf("%d, as %s %s t%d (%s)", len(q.tasks), t.kind, label(t.request), t.ticket, name[len(queueName):])
+	}
+	return "none"
 }
 
 func (q *queue) stats() engine.Stats {

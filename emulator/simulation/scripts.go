@@ -58,11 +58,12 @@ func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive /
 		}
 	}
 	by := caller{in: in, sent: time.Now()}
-	if in.tracker != nil {
+	asks := op != "renew"
+	if asks && in.tracker != nil {
 		_ = in.tracker.Check(ctx)
 		in.restore(ctx)
 	}
-	if in.targets != nil {
+	if asks && in.targets != nil {
 		by.blocked = in.targets.List(ctx)
 	}
 	for refreshed := false; err == nil; {
@@ -119,13 +120,6 @@ func command[T any](ctx context.Context, by caller, op, about string, run func(c
 			return answer, err
 		}
 		in.trouble(about)
-		if w.trace && w.steps.Load() > 300000 {
-			w.mu.Lock()
-			for _, l := range w.lines[max(0, len(w.lines)-60):] {
-				println(l.at.String(), l.lane, l.text)
-			}
-			panic("too many steps")
-		}
 		if by.server, err = in.connect(ctx, about); err == nil && in.tracker != nil {
 			by.Generation, err = in.tracker.Current()
 		}

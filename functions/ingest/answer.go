@@ -81,6 +81,9 @@ func (c *call) replay(rec slot.Record) error {
 
 // stored answers with what a terminal record has of the target's response.
 func (c *call) stored(rec slot.Record) error {
+	if rec.Status == slot.Cancelled {
+		return cancelled()
+	}
 	response, ok, err := lane.DecodeResponse(rec.Response)
 	switch {
 	case err != nil:

@@ -512,9 +512,11 @@ elseif not absent and s.gen < generation and restoring and marks == '' then refu
 elseif not absent and s.gen < generation then
   -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace. What an
   -- operator said in them is known from outside Redis.
+  -- All that was lost lies below the generation's number. Not now: the lane may be touched long after the loss, and must not be
+  -- ahead of the clock at the next one.
   local from = s.nxt
-  set('nxt', math.max(s.nxt, now, generation) + REPAIR)
-  set('fence', math.max(s.fence, now, generation) + REPAIR)
+  set('nxt', math.max(s.nxt, generation) + REPAIR)
+  set('fence', math.max(s.fence, generation) + REPAIR)
   set('gaps', s.gaps .. int(from) .. '-' .. int(s.nxt) .. ';')
   set('granted', now)
   set('tat', now + burst * spacing)

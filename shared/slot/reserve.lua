@@ -37,7 +37,9 @@ local function keeps(t)
   return adopt and t > 0 and (t < s.inc or inGap(t)) and not entry(t) and not voided(t)
 end
 
-if status == 'done' or (status == 'dead' and not redrive) then
+-- A request that was cancelled is not taken again by the call that was on its way, nor by a task that it had then.
+local cancelled = status == 'cancelled' and not redrive and (adopt and mapped >= narg(12) or rec[4] == owner)
+if status == 'done' or (status == 'dead' and not redrive) or cancelled then
   if rec[2] ~= fp then return reply('MISMATCH') end
   return append(reply('REPLAY', 'ticket', int(mapped), 'rec.resp', redis.call('GET', KEYS[7]) or ''), fields())
 end

@@ -143,7 +143,7 @@ func New(rdb redis.Scripter, generations Generations, intervals *Intervals) *Sto
 // and tries once more; when the lane may have been lost, it tries again with what was kept of it.
 func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (r reply, err error) {
 	paused, marks := "", sc.marks
-	if s.Paused != nil {
+	if s.Paused != nil && sc.name != renewScript.name { // a renewal is told no head, and must not wait for anything
 		paused = words(s.Paused(ctx))
 	}
 	for refreshed := false; err == nil; {

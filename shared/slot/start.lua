@@ -33,7 +33,8 @@ local x, e, record = t, nil, REC
 if driven == 0 then
   local rec = redis.call('HMGET', REC, 'status', 'ticket', 'durable')
   local status, mapped = rec[1], tonumber(rec[2] or 0)
-  if status and status ~= 'open' then
+  -- Not by the cancel of an earlier life, which a purge may have written down after Redis was lost.
+  if status and status ~= 'open' and not (status == 'cancelled' and mapped < t) then
     return finally('DONE', 'status', status, 'durable', rec[3] or '0')
   end
   e = inc == s.inc and open(t)

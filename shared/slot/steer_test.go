@@ -101,6 +101,21 @@ func TestCancel(t *testing.T) {
 			b.clock.Advance(b.lane.Spacing)
 			b.run(t, tasks[2])
 		},
+		"a call that was on its way takes no place again, nor does its task; the client's next call does": func(t *testing.T, b *bundle) {
+			req := ingest("a")
+			task := b.queued(t, "a")[0]
+			wantVerdict(t, b.cancel(t, "a").Verdict, slot.OK)
+			again := b.reserve(t, req)
+			adopted := ingest("a")
+			adopted.Owner, adopted.Adopt, adopted.Ticket = "executor", true, task.Ticket
+			for what, res := range map[string]slot.Reservation{"sent again": again, "adopted": b.reserve(t, adopted)} {
+				if res.Verdict != slot.Replayed || res.Record.Status != slot.Cancelled {
+					t.Errorf("%s: %s %+v, want REPLAY, cancelled", what, res.Verdict, res.Record)
+				}
+			}
+			req.Owner = "another call"
+			wantVerdict(t, b.reserve(t, req).Verdict, slot.Reserved)
+		},
 		"the head's place goes to the next": func(t *testing.T, b *bundle) {
 			tasks := b.queued(t, "a", "b")
 			if c := b.cancel(t, "a"); c.Next.Ticket != tasks[1].Ticket || c.Next.At == 0 {

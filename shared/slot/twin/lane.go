@@ -37,8 +37,8 @@ func (c *call) extendForTask() {
 func (c *call) repair(op string) {
 	from := c.s.nxt
 	if !c.without(RepairSkips) {
-		c.s.nxt = max(c.s.nxt, c.now, c.gen.Number) + repairSkip
-		c.s.fence = max(c.s.fence, c.now, c.gen.Number) + repairSkip
+		c.s.nxt = max(c.s.nxt, c.gen.Number) + repairSkip
+		c.s.fence = max(c.s.fence, c.gen.Number) + repairSkip
 		c.s.gaps = append(slices.Clone(c.s.gaps), span{from, c.s.nxt})
 	}
 	c.s.granted, c.s.tat, c.s.gen, c.s.prev, c.s.lost = c.now, c.now+c.burst*c.spacing, c.gen.Number, 0, c.now

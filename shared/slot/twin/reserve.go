@@ -24,7 +24,7 @@ func (s *Store) Reserve(ctx context.Context, l slot.Lane, req slot.ReserveReques
 
 func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 	r := c.records[req.ID]
-	if r != nil && (r.status == string(slot.Done) || r.status == string(slot.Dead) && !req.Redrive) {
+	if r != nil && (r.status == string(slot.Done) || r.status == string(slot.Dead) && !req.Redrive || r.cancelledFor(req)) {
 		if r.fp != req.Fingerprint {
 			return slot.Reservation{Seen: c.seen(false), Verdict: slot.Mismatch}
 		}
@@ -49,6 +49,11 @@ func (c *call) reserve(l slot.Lane, req slot.ReserveRequest) slot.Reservation {
 		return refused
 	}
 	return c.take(req, t, waiting, at)
+}
+
+// cancelledFor says that the request was cancelled while the call was on its way, or with the ticket of the task that comes.
+func (r *record) cancelledFor(req slot.ReserveRequest) bool {
+	return r.status == string(slot.Cancelled) && !req.Redrive && (req.Adopt && r.ticket >= req.Ticket || r.owner == req.Owner)
 }
 
 // keeps says that an adopted request keeps its number.

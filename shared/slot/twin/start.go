@@ -74,7 +74,7 @@ func (s *start) find() (out slot.Started, over bool) {
 	}
 	t := s.req.Ticket
 	s.x, s.r = t, s.records[s.req.Request]
-	if s.r.terminal() {
+	if s.r.terminal() && !(s.r.status == string(slot.Cancelled) && s.r.ticket < t) {
 		return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Status(s.r.status), Durable: s.r.durable == "1"}), true
 	}
 	same := s.req.Incarnation == s.s.inc
