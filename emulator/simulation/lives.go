@@ -33,6 +33,10 @@ type life struct {
 	resent bool
 	// byStore says that it ended by the word of the record store, and Redis had not heard of it.
 	byStore bool
+	// decree is the fence of the record by which it did.
+	decree int64
+	// place is the ticket that it got last.
+	place int64
 	// resolved says that an operator ended it.
 	resolved bool
 	// evicted says that its place was given up after a loss.
@@ -49,6 +53,7 @@ func (o *oracle) lifeOf(r *requestBook, ticket int64) *life {
 
 // begins books a new ticket of a request: it may begin another life.
 func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ticket int64) {
+	o.decided(r, r.life)
 	switch {
 	case r.status == "": // its first life, or its place was given up
 	case o.lostSince(r.ended) && r.status != slot.Outcome(slot.Cancelled):
@@ -62,6 +67,7 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		if r.status, r.started = "", false; !r.acked.IsZero() {
 			o.pending++
 		}
+	case o.world.Decide && r.byStore && r.status == slot.Accept: // who runs it finds the result
 	case o.world.Decide && r.byStore:
 		o.except(DecidedAnew, b.key, "%s", label(r.id))
 		o.nextLife(r, time.Now())
@@ -72,7 +78,7 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
 	}
 	r.resent = r.resent || !req.Adopt && o.lostSince(r.placed)
-	b.lives[ticket], r.placed = r.life, time.Now()
+	b.lives[ticket], r.placed, r.place = r.life, time.Now(), ticket
 	delete(b.lost, ticket)
 }
 
@@ -124,15 +130,16 @@ const ResolvedOtherwise = "resolved against the record store"
 // when its client sends it again.
 const DecidedAnew = "another result than decided"
 
-// decided ends a life as the record store has it, where that decides: Redis may hear of it later, or never.
+// decided ends a life as the record store has it, where that decides: Redis may hear of it later, or never. Only what is done stands
+// also when the request has got another place since.
 func (o *oracle) decided(r *requestBook, l *life) {
 	if !o.world.Decide || l.status != "" {
 		return
 	}
 	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
-	if err == nil && found && o.lifeOf(r, stored.Ticket) == l {
+	if err == nil && found && o.lifeOf(r, stored.Ticket) == l && (stored.Ticket >= l.place || stored.Status == record.Done) {
 		o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
-		l.ended, l.byStore = stored.Finished, true
+		l.ended, l.byStore, l.decree = stored.Finished, true, stored.Fence
 	}
 }
 
@@ -172,6 +179,14 @@ func (o *oracle) letterGone(set, member string) {
 	}
 }
 
+// stands checks that what the record store has decided is still what it holds.
+func (o *oracle) stands(r *requestBook) {
+	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
+	if r.byStore && r.status == slot.Accept && (err != nil || !found || stored.Fence != r.decree) {
+		o.violate(r.lane, "decide: %s was decided by fence %s, and the record store has another result", label(r.id), short(r.decree))
+	}
+}
+
 // audit checks at the end of a run what is kept of the requests that came to theirs.
 func (o *oracle) audit() {
 	o.mu.Lock()
@@ -185,6 +200,7 @@ func (o *oracle) audit() {
 		}
 		o.decided(r, r.life)
 		o.kept(r, r.life, "all is over")
+		o.stands(r)
 		if r.status == slot.GiveUp && !(r.resolved && o.world.Decide) && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
 			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
 		}

@@ -247,7 +247,8 @@ func (o *oracle) purged(l slot.Lane) {
 			continue
 		}
 		delete(b.open, ticket)
-		if r := o.request(l.Key, t.request); b.lives[ticket].status == "" {
+		r := o.request(l.Key, t.request)
+		if o.decided(r, b.lives[ticket]); b.lives[ticket].status == "" {
 			o.end(r, b.lives[ticket], slot.Outcome(slot.Cancelled), 0)
 		}
 	}

@@ -65,6 +65,7 @@ type requestBook struct {
 	id, lane, client string
 	*life                // the present one
 	runs, flushes    int // flushes: tasks that carry its record
+	all              int // tasks that it has by now, of whichever life
 }
 
 func newOracle(w *World) *oracle {

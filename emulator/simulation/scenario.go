@@ -185,14 +185,11 @@ func Draw(seed uint64) Scenario {
 	if s.Durable && s.Faults != (Faults{}) {
 		s.storeTrouble(0.2 + 1.8*durable.float())
 	}
-	if loss := d.roll("loss", ""); loss.intn(4) == 0 && losing {
+	if loss := d.roll("loss", ""); loss.intn(4) == 0 {
 		s.Faults.Loss = 0.2 + 0.6*loss.float()
 	}
 	return s
 }
-
-// losing says that Redis is lost at random.
-const losing = true // until numbers never fall: a repair skips ahead of the clock
 
 // storeTrouble has the record store fail, at weight 1 in about 13 % of its calls, beside its outages.
 func (s *Scenario) storeTrouble(w float64) {

@@ -7,10 +7,15 @@ import (
 )
 
 // Shrink makes a failing run smaller while it still breaks a promise: it leaves out kinds of faults, then submissions, then
-// single faults. It ends after the budget, in real time, with the smallest that it has found by then, its history kept.
+// single faults. It ends after the budget, in real time, with the smallest that it has found by then, its history kept; a budget of 0
+// leaves nothing out.
 func Shrink(t *testing.T, failed Result, budget time.Duration) Result {
 	t.Helper()
 	s := &shrinker{t: t, best: failed, end: time.Now().Add(budget)}
+	if budget == 0 {
+		failed.Scenario.trace = true
+		return Run(t, failed.Scenario)
+	}
 	if !s.fails(failed.Scenario) {
 		return failed // it does not repeat
 	}

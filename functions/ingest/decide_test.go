@@ -187,3 +187,91 @@ func TestAnInstanceDiesWhileFirestoreDecides(t *testing.T) {
 		})
 	}
 }
+
+// diesDecided has an instance die between the store's decision and FINISH, and the lease lapse. It returns the ticket.
+func (b *bundle) diesDecided(key string) int64 {
+	b.t.Helper()
+	b.slots.at(func(verb string, at point) error {
+		if verb == "finish" && at == before {
+			b.slots.at(func(string, point) error { return nil })
+			die()
+		}
+		return nil
+	})
+	if !dying(b.t, func() { b.submit(key, once("k")) }) {
+		b.t.Fatal("the instance did not die")
+	}
+	b.lapse(key)
+	return b.slots.reserved.Load().Ticket
+}
+
+func TestWhatWasDecidedStaysWhenItsPlaceIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]func(*bundle, int64) error{
+		"voided": func(b *bundle, ticket int64) error {
+			_, err := b.store.Void(b.t.Context(), b.lane("decided-a"), decidedID, ticket, true)
+			return err
+		},
+		"purged": func(b *bundle, _ int64) error {
+			_, err := b.store.Purge(b.t.Context(), b.lane("decided-a"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+				b := setupOn(t, rdb)
+				if err := gone(b, b.diesDecided("decided-a")); err != nil {
+					t.Fatal(err)
+				}
+				b.wantTold(b.submitDecided(), 200, "payload")
+				if n := len(b.target.calls()); n != 1 {
+					t.Errorf("%d runs, want one", n)
+				}
+			})
+		})
+	}
+}
+
+func TestNobodySaysOtherwiseThanWasDecided(t *testing.T) {
+	t.Parallel()
+	judgedID := idempotency.RequestID("judged-a", "k")
+	path := "/v1/lanes/judged-a/requests/" + judgedID
+	t.Run("of a request whose outcome is unknown", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.diesDecided("judged-a")
+		wantStatus(t, b.call("POST", path+"/resolve", `{"as":"dead"}`), 200, "queued") // it comes to what the store has when it runs
+	})
+	t.Run("by a cancel", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.diesDecided("decided-a")
+		wantProblem(t, b.call("DELETE", "/v1/lanes/decided-a/requests/"+decidedID, ""), 409, problem.Conflict)
+		if _, r := b.inspect("decided-a", decidedID); r.Status != slot.Open {
+			t.Errorf("in Redis %q, want it open", r.Status)
+		}
+	})
+	t.Run("but of what was not, an operator's word is the result", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.records.putting = func(func() (record.Record, error)) (record.Record, error) { die(); panic("not reached") }
+		if !dying(t, func() { b.submit("judged-a", once("k")) }) {
+			t.Fatal("the instance did not die")
+		}
+		b.records.putting = nil
+		b.lapse("judged-a")
+		wantStatus(t, b.call("POST", path+"/resolve", `{"as":"dead"}`), 200, "dead")
+		stored, _, err := b.records.Memory.Get(t.Context(), "judged-a", judgedID)
+		if err != nil || stored.Status != record.Dead || stored.Reason != "resolved" {
+			t.Errorf("in the store %+v, %v; want it dead", stored, err)
+		}
+	})
+	t.Run("and not where the store cannot be asked", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.diesDecided("judged-a")
+		b.records.putting = func(func() (record.Record, error)) (record.Record, error) { return record.Record{}, errStore }
+		wantProblem(t, b.call("POST", path+"/resolve", `{"as":"dead"}`), 503, problem.Unavailable)
+	})
+}

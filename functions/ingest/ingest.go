@@ -60,6 +60,9 @@ type Records interface {
 	// Persist makes the record of e's request durable, where the lane is, or a task that will, and returns how the request ended
 	// for good. After an error the record is in Redis alone.
 	Persist(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
+	// Decide has the durable store decide that a request ends as r says, without a run, where the policy leaves that to the store,
+	// and returns what it holds; of other lanes r.
+	Decide(ctx context.Context, l lane.Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error)
 	// Free lets Redis keep less of what the durable store has decided.
 	Free(ctx context.Context, l lane.Lane, e taskqueue.Envelope, g slot.Grant)
 }

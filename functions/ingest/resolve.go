@@ -60,6 +60,9 @@ func (c *call) settle(as slot.Resolution, message string) error {
 			return problem.New(problem.Unavailable, "The task of the request cannot be read. Send the call again.").WithCause(err)
 		}
 	}
+	if as, err = c.agreed(ctx, env, f, as); err != nil {
+		return err
+	}
 	got, err := c.Steering.Resolve(ctx, c.lane.Slot, c.id, as, c.Random.Nonce())
 	if err != nil {
 		return unavailable(err)
@@ -76,6 +79,32 @@ func (c *call) settle(as slot.Resolution, message string) error {
 		c.persistSettled(ctx, env)
 	}
 	return c.request()
+}
+
+// noRun is the fence of a durable record that no run has made.
+const noRun = 0
+
+// agreed has the durable store decide what an operator says of a request, where results are left to it. Where the store holds another
+// end, that of a run which lost its lease, the request is taken up again instead, and comes to that end without a call of the target.
+func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word slot.Resolution) (slot.Resolution, error) {
+	r, otherwise := f.Record, slot.ResolveRetry
+	r.ID, r.Fence, r.Status, r.Finished = c.id, noRun, slot.Dead, c.Clock.Now()
+	switch {
+	case f.Parked && word == slot.Skip:
+		otherwise = slot.Redrive
+	case f.status != statusUnknown || word == slot.ResolveRetry || word == slot.Skip:
+		return word, nil
+	default:
+		r.Status, r.Reason, r.Detail, r.Response = slot.Status(word), "resolved", "an operator said so", nil
+	}
+	held, err := c.Records.Decide(ctx, c.lane, env, r)
+	switch {
+	case err != nil:
+		return word, unavailable(err)
+	case held.Status != r.Status:
+		return otherwise, nil
+	}
+	return word, nil
 }
 
 // persistSettled makes the end of a request durable. Where that fails its own task does it, when it comes.

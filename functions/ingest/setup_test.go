@@ -50,6 +50,7 @@ lanes:
   - {match: "back-*", target: held.back, spacing: 0s}
   - {match: "fleeting-*", target: work, spacing: 0s, durable: false}
   - {match: "decided-*", target: work, spacing: 0s, decide: firestore}
+  - {match: "judged-*", target: work, spacing: 0s, lease: 5s, ambiguous: hold, decide: firestore}
   - {match: "lane-*", target: work, targets: [work, other], spacing: 0s}
 `
 

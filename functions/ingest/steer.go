@@ -71,6 +71,9 @@ func (c *call) cancel() error {
 	if err != nil {
 		return err
 	}
+	if err := c.agreedCancel(f); err != nil {
+		return err
+	}
 	got, err := c.Steering.Cancel(c.r.Context(), c.lane.Slot, c.id)
 	if err != nil {
 		return unavailable(err)
@@ -83,11 +86,9 @@ func (c *call) cancel() error {
 		c.about(c.id, f.Ticket, statusUnknown)
 		return problem.New(problem.Conflict, "The request may have run, nobody knows to what end. Say what became of it with /resolve.")
 	case slot.AlreadyFinished:
-		c.about(c.id, f.Ticket, string(got.Status))
-		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
+		return c.nothingToCancel(f.Ticket, string(got.Status))
 	case slot.None:
-		c.about(c.id, f.Ticket, f.status)
-		return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
+		return c.nothingToCancel(f.Ticket, f.status)
 	}
 	err = c.goOn(got.Seen)
 	if f.Parked {
@@ -99,6 +100,29 @@ func (c *call) cancel() error {
 	c.log("request cancelled", logging.Request, c.id)
 	c.persistSettled(c.r.Context(), taskqueue.Envelope{Key: c.lane.Slot.Key, ID: c.id, Incarnation: got.Incarnation, Ticket: got.Ticket, Submitted: f.Submitted})
 	return c.request()
+}
+
+// agreedCancel has the durable store decide that a request which has run before is cancelled, where results are left to it: that run
+// may have had its own decided.
+func (c *call) agreedCancel(f found) error {
+	if f.status != statusQueued || f.Attempts == 0 {
+		return nil
+	}
+	r := f.Record
+	r.ID, r.Fence, r.Status, r.Finished, r.Response = c.id, noRun, slot.Cancelled, c.Clock.Now(), nil
+	held, err := c.Records.Decide(c.r.Context(), c.lane, taskqueue.Envelope{}, r)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case held.Status != slot.Cancelled:
+		return c.nothingToCancel(f.Ticket, f.status)
+	}
+	return nil
+}
+
+func (c *call) nothingToCancel(ticket int64, status string) error {
+	c.about(c.id, ticket, status)
+	return problem.New(problem.Conflict, "The request has ended: there is nothing to cancel. Ask for its result.")
 }
 
 // unkept answers for what Redis was told, but not what outlives it.

@@ -79,7 +79,7 @@ type Entry struct {
 	Request string  `json:"id,omitempty"`
 	// Fence is that of the lease, see the events.
 	Fence int64 `json:"fence,omitempty"`
-	// Attempt numbers the grants of a ticket from 1.
+	// Attempt numbers the grants of a ticket from 1; of Reserve and Adopt it is how many there were under a place given up before.
 	Attempt int64 `json:"attempt,omitempty"`
 	// K is the snooze count of the ticket's task.
 	K int64 `json:"k,omitempty"`

@@ -185,7 +185,7 @@ func (r *replay) reserve(e Entry) {
 
 // place puts the ticket where it waits, or stands.
 func (r *replay) place(e Entry) {
-	t := &ticket{phase: waiting, id: e.Request, k: e.K}
+	t := &ticket{phase: waiting, id: e.Request, attempt: e.Attempt, k: e.K}
 	if e.Reason == string(Park) {
 		t.phase = parked
 	}

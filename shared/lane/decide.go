@@ -12,6 +12,7 @@ import (
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
+	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // ErrUndecided says that the target has answered and the durable store could not be asked whether that answer is the result. The
@@ -33,7 +34,21 @@ type Decider struct {
 
 // decides says whether the store decides on the lane of an attempt.
 func (d *Decider) decides(l Lane) bool {
-	return d != nil && d.Records.Store != nil && l.Policy.Durable && l.Policy.Decide == policy.Firestore
+	return d != nil && d.Records.decides(l)
+}
+
+func (s Records) decides(l Lane) bool {
+	return s.Store != nil && l.Policy.Durable && l.Policy.Decide == policy.Firestore
+}
+
+// Decide has the durable store decide that a request ends as r says, without a run, where the policy of the lane leaves that to the
+// store: a run that lost its lease may have had it decided before. It returns what the store holds; of other lanes, r. It may be
+// repeated.
+func (s Records) Decide(ctx context.Context, l Lane, e taskqueue.Envelope, r slot.Record) (held slot.Record, err error) {
+	if !s.decides(l) {
+		return r, nil
+	}
+	return s.decide(ctx, l, e, r)
 }
 
 const (
@@ -43,8 +58,9 @@ const (
 	undecidedAfter = 5 * time.Second
 )
 
-// before finds out whether a run before this one has ended the request: only a first attempt has none before it. call is false
-// where the target must not be called: then held is its end or, where that is nil, result says to try again.
+// before finds out whether a run before this one has ended the request: only a first attempt has none before it. What is done stays
+// done, also under a ticket that was given up since. call is false where the target must not be called: then held is its end or,
+// where that is nil, result says to try again.
 func (r *Runner) before(ctx context.Context, a Attempt) (held *slot.Record, result target.Result, call bool) {
 	if a.Grant.Attempt <= 1 && !a.Adopted || !r.Decider.decides(a.Lane) {
 		return nil, target.Result{}, true
@@ -53,7 +69,7 @@ func (r *Runner) before(ctx context.Context, a Attempt) (held *slot.Record, resu
 	switch {
 	case err != nil:
 		return nil, target.Result{Outcome: target.Retry, Reason: reasonUndecided, RetryAfter: undecidedAfter, Err: err}, false
-	case !ok || found.Ticket < a.Grant.Ticket:
+	case !ok || found.Ticket < a.Grant.Ticket && found.Status != slot.Done: // the end of an earlier life
 		return nil, target.Result{}, true
 	}
 	return &found, target.Result{}, false

@@ -55,6 +55,20 @@ func TestConfirmAndVoid(t *testing.T) {
 			b.clock.Advance(time.Minute)
 			wantVerdict(t, b.void(t, "a", g.Ticket, false), slot.Voided)
 		},
+		"attempts go on counting under the next place, with all of them left": func(t *testing.T, b *bundle) {
+			b.lane.Attempts = 1
+			g := b.immediate(t, "a")
+			b.clock.Advance(slot.ConfirmWithin + b.lane.Lease)
+			wantVerdict(t, b.void(t, "a", g.Ticket, false), slot.Voided)
+			req := ingest("a")
+			req.Immediate = true
+			for range 2 { // a resend
+				res := b.reserve(t, req)
+				if res.Verdict != slot.Run || res.Grant.Attempt != 2 {
+					t.Errorf("again: %s, attempt %d; want it to run as the second", res.Verdict, res.Grant.Attempt)
+				}
+			}
+		},
 		"the fast path counts its deadline from its last attempt": func(t *testing.T, b *bundle) {
 			b.lane.Lease = 5 * time.Minute
 			g := b.immediate(t, "a")

@@ -114,7 +114,9 @@ func TestList(t *testing.T) {
 			b.immediate(t, "runs")
 			b.queued(t, "a", "b")
 			b.cancel(t, "a")
-			b.queued(t, "a")
+			again := ingest("a")
+			again.Owner = "another call"
+			wantVerdict(t, b.reserve(t, again).Verdict, slot.Reserved)
 			b.wantList(t, slot.ListRequest{Size: 10}, "runs open live", "b open 1", "a open 2")
 		},
 		"a purged one is cancelled once its task comes": func(t *testing.T, b *bundle) {

@@ -17,7 +17,7 @@
 
 local r, fp, owner = arg(1), arg(2), arg(3)
 local fast, adopt, deadline, redrive = arg(4) == '1', arg(5) == '1', narg(10), arg(11) == '1'
-local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner')
+local rec = redis.call('HMGET', REC, 'status', 'fp', 'ticket', 'owner', 'attempts')
 local status, mapped = rec[1], tonumber(rec[3] or 0)
 if unrestored() then return reply('RESTORE') end
 
@@ -67,6 +67,9 @@ if adopt and old > 0 and old < s.mark then
   save()
   return reply('CANCELLED', 'ticket', int(old), 'new', fresh())
 end
+-- A request that has run under a place which was given up, cancelled or purged goes on counting, with all attempts left: how that run
+-- ended may be known outside Redis, so that the next one is not its first.
+local ran = (status == 'open' or status == 'cancelled') and tonumber(rec[5] or 0) or 0
 local kept = keeps(old)
 local t = kept and old or s.nxt
 local waiting = rank(t)
@@ -84,6 +87,7 @@ local atOnce = fast and not head() and running() < n and s.paused == 0 and now >
 redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
 redis.call('DEL', KEYS[7])
 redis.call('HDEL', REC, 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail', 'steered')
+if ran > 0 then redis.call('HSET', REC, 'attempts', int(ran)) end
 if not head() and running() < n then
   -- Nobody waited: only from now on has a start been possible, and the time before tells nothing about the lane's interval.
   afresh()
@@ -94,9 +98,10 @@ if kept then
 else
   set('nxt', t + 1)
 end
-e = { r = r, k = kept and t >= s.inc and narg(13) or 0, p = now + confirmWithin, owner = '', target = arg(9), deadline = deadline }
+e = { r = r, k = kept and t >= s.inc and narg(13) or 0, p = now + confirmWithin, owner = '', target = arg(9), deadline = deadline, att = ran,
+  spared = ran }
 if adopt and string.find(',' .. s.parked, ',' .. int(t) .. ',', 1, true) then e.parked = 1 end
-note(kept and 'adopt' or 'reserve', t, r, e.parked == 1 and 'park' or '', 'k', e.k)
+note(kept and 'adopt' or 'reserve', t, r, e.parked == 1 and 'park' or '', 'a', ran, 'k', e.k)
 for _, f in ipairs(ENTRY) do
   if e[f] == nil then e[f] = 0 end
 end

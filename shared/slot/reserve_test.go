@@ -192,7 +192,7 @@ func TestReserveOfAKnownRequest(t *testing.T) {
 				t.Fatalf("start of a purged ticket: %+v, want DONE cancelled", res)
 			}
 			again := ingest("a")
-			again.Fingerprint = "another"
+			again.Fingerprint, again.Owner = "another", "another call"
 			wantVerdict(t, b.reserve(t, again).Verdict, slot.Reserved)
 		},
 	})

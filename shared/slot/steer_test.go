@@ -144,7 +144,7 @@ func TestCancel(t *testing.T) {
 			task := b.queued(t, "a")[0]
 			b.cancel(t, "a")
 			other := ingest("a")
-			other.Fingerprint = "another"
+			other.Fingerprint, other.Owner = "another", "another call"
 			res := b.reserve(t, other)
 			if res.Verdict != slot.Reserved || res.Ticket <= task.Ticket {
 				t.Errorf("again: %s ticket %d, want OK above %d", res.Verdict, res.Ticket, task.Ticket)
@@ -200,7 +200,9 @@ func TestPurge(t *testing.T) {
 				t.Errorf("request %+v, want cancelled", req)
 			}
 			wantVerdict(t, b.cancel(t, "a").Verdict, slot.OK)
-			wantVerdict(t, b.reserve(t, ingest("a")).Verdict, slot.Reserved)
+			again := ingest("a")
+			again.Owner = "another call"
+			wantVerdict(t, b.reserve(t, again).Verdict, slot.Reserved)
 		},
 		"a run whose lease lapsed before the purge may still end": func(t *testing.T, b *bundle) {
 			task := b.queued(t, "a")[0]

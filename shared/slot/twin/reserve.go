@@ -132,16 +132,20 @@ func (c *call) take(req slot.ReserveRequest, t, waiting, at int64) slot.Reservat
 	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.capacity() && c.s.paused == 0 &&
 		c.now >= c.runAt(t, nil)
 	r := c.record(req.ID)
+	ran := int64(0)
+	if r.status == string(slot.Open) || r.status == string(slot.Cancelled) {
+		ran = r.attempts
+	}
 	*r = record{
 		status: string(slot.Open), fp: req.Fingerprint, ticket: t, owner: req.Owner, submitted: req.Submitted.UnixMilli(),
-		target: req.Target, end: r.end,
+		target: req.Target, end: r.end, attempts: ran,
 	}
 	if h == 0 && c.running() < c.n {
 		c.afresh()
 	}
 	delete(c.bodies, req.ID)
-	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target}
-	note := journal.Entry{Event: journal.Reserve, Ticket: t, Request: req.ID}
+	e := &entry{r: req.ID, p: c.now + ms(slot.ConfirmWithin), target: req.Target, att: ran, spared: ran}
+	note := journal.Entry{Event: journal.Reserve, Ticket: t, Request: req.ID, Attempt: ran}
 	switch {
 	case t != c.s.nxt:
 		add(&c.o, t)
