@@ -12,11 +12,11 @@ import (
 // TestAFailingRunShrinks takes a rule away and wants a history that a person can read.
 func TestAFailingRunShrinks(t *testing.T) {
 	t.Parallel()
-	s := simulation.Draw(2)
+	s := simulation.Draw(10)
 	s.Without = []twin.Rule{twin.FenceAtFinish}
 	whole := simulation.Run(t, s.Traced())
 	if len(whole.Violations) == 0 {
-		t.Fatal("seed 2 no longer fails without the rule: take the one of testdata/mutations.txt")
+		t.Fatal("seed 10 no longer fails without the rule: take the one of testdata/mutations.txt")
 	}
 	small := simulation.Shrink(t, whole, time.Minute)
 	lines := strings.Count(small.Trace(), "\n")
