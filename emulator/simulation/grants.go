@@ -17,8 +17,8 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 	o.world.note(l.Key, "%s reserve %s: %s t%s", in.name, label(req.ID), res.Verdict, short(res.Ticket))
 	r, b := o.request(l.Key, req.ID), o.lane(l.Key)
 	if res.Verdict == slot.Purged {
-		// A purge after a loss, or one that Redis has learned of from the marks.
-		if l := o.lifeOf(r, res.Ticket); l.status == "" || o.lostSince(l.ended) {
+		// A purge after a loss, or one that Redis has learned of from the marks. Who was sent again after that has a later place.
+		if l := o.lifeOf(r, res.Ticket); res.Ticket >= l.place && (l.status == "" || o.lostSince(l.ended)) {
 			o.end(r, l, slot.Outcome(slot.Cancelled), 0)
 		}
 		return

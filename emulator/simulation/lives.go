@@ -39,6 +39,9 @@ type life struct {
 	place int64
 	// resolved says that an operator ended it.
 	resolved bool
+	// purged is when it was, outlives says that its cancellation does outlive Redis: somebody was told so.
+	purged   time.Time
+	outlives bool
 	// evicted says that its place was given up after a loss.
 	evicted bool
 }
@@ -58,11 +61,11 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 	case r.status == "": // its first life, or its place was given up
 	case o.lostSince(r.ended) && r.status != slot.Outcome(slot.Cancelled):
 		// Redis does not know how it ended: the place is given up again, or there is another run.
-	case r.status == slot.Outcome(slot.Cancelled) && !req.Adopt:
+	case r.status == slot.Outcome(slot.Cancelled) && (!req.Adopt || req.Redrive):
 		o.nextLife(r, req.Submitted)
 	case r.status == slot.GiveUp && req.Redrive:
 		o.nextLife(r, time.Now())
-	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended):
+	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended) && !r.outlives:
 		o.except(CancelForgotten, b.key, "%s", label(r.id))
 		if r.status, r.started = "", false; !r.acked.IsZero() {
 			o.pending++
@@ -70,9 +73,6 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 	case o.world.Decide && r.byStore && r.status == slot.Accept: // who runs it finds the result
 	case o.world.Decide && r.byStore:
 		o.except(DecidedAnew, b.key, "%s", label(r.id))
-		o.nextLife(r, time.Now())
-	case r.status == slot.Outcome(slot.Cancelled):
-		o.except(CancelledReturns, b.key, "%s", label(r.id))
 		o.nextLife(r, time.Now())
 	default:
 		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
@@ -114,9 +114,6 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 	}
 	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
 }
-
-// CancelledReturns: an older task of a request that was cancelled or purged is adopted.
-const CancelledReturns = "cancelled request returns"
 
 // ToldEarly: the state of a request is told from Redis before its end is durable.
 const ToldEarly = "state told before it is durable"

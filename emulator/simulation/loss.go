@@ -50,7 +50,6 @@ func (w *World) lose(gone <-chan struct{}) {
 }
 
 func (w *World) loseNow(how Loss, lacks time.Duration) {
-	w.count(string(how))
 	if how == RolledBack {
 		since := time.Now()
 		lanes, rest, books := w.redis.Snapshot(), w.plain.clone(), w.oracle.snapshot()

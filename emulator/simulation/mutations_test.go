@@ -91,6 +91,13 @@ var stages = map[string]stage{
 		s.Handler, s.Gap = simulation.Span{High: time.Second}, simulation.Span{High: 5 * time.Second}
 		s.Faults = simulation.Faults{LostReply: 0.6, CreateLost: 0.85}
 	}},
+	string(twin.Quarantine): {set: losing}, string(twin.RepairSkips): {set: losing}, string(twin.AdoptedKeepsTicket): {set: losing},
+	string(twin.ReachHolds): {set: losing}, string(twin.YoungLooksUp): {set: losing}, string(twin.PaceOfTheLost): {set: losing},
+	string(simulation.NewUnverified): {set: losing}, string(simulation.LookupSkipped): {set: losing},
+	string(twin.MarksRestored): {set: func(s *simulation.Scenario) {
+		losing(s)
+		s.Operator = true
+	}},
 	// Several drivers at once, whose instances crash.
 	string(twin.OneKick): {set: func(s *simulation.Scenario) {
 		s.Requests, s.Lanes, s.Concurrency, s.Burst, s.Spacing, s.Async = 1000, 1, 3, 1, 100*time.Millisecond, true
@@ -105,6 +112,9 @@ var stages = map[string]stage{
 		return more("idle seconds", int(r.Idle.Seconds()), int((r.Scenario.Lease + 15*time.Second).Seconds()))
 	}},
 }
+
+// losing has Redis lose what it holds every few minutes.
+func losing(s *simulation.Scenario) { s.Faults.Loss = 1 }
 
 func unseen(s *simulation.Scenario) {
 	s.Faults = simulation.Faults{ReadStale: 1, Duplicate: 0.1, Late: 0.02}

@@ -34,7 +34,7 @@ func (w *World) ask(method, path, body string) *response {
 		r := request(w.ctx, method, path, http.Header{}, []byte(body))
 		r.URL.RawQuery = query
 		in.ingest.ServeHTTP(out, r)
-		w.oracle.operated(in, path, out)
+		w.oracle.operated(method, path, out)
 	}()
 	<-over
 	w.note("", "%s %s %s: %d", method, path, body, out.status)
@@ -98,7 +98,7 @@ func resolution(r *roll) string {
 
 // setFree ends what an operator left: the proof is that all lanes come to their end then.
 func (w *World) setFree() {
-	if w.pausedSince("work").IsZero() == false {
+	if !w.pausedSince("work").IsZero() {
 		w.call(http.MethodPost, "/v1/targets/work/resume")
 	}
 	for i := range max(1, w.Lanes) {
@@ -223,8 +223,8 @@ func (o *oracle) some(key string, r *roll, which func(*requestBook) bool) string
 	return ids[r.intn(len(ids))]
 }
 
-// operated sees what an operator is answered.
-func (o *oracle) operated(in *instance, path string, out *response) {
+// operated sees what an operator is answered. A cancel or a purge that is answered 200 is kept outside Redis, where the lane is durable.
+func (o *oracle) operated(method, path string, out *response) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	parts := strings.Split(path, "/") // "", v1, lanes, key, ...
@@ -232,8 +232,17 @@ func (o *oracle) operated(in *instance, path string, out *response) {
 	if out.status == http.StatusAccepted && id != "" {
 		o.accepted(o.request(parts[3], id), out)
 	}
-	if strings.HasSuffix(path, "/requests") {
+	switch {
+	case strings.HasSuffix(path, "/requests"):
 		o.listed(parts[3], out)
+	case out.status == http.StatusOK && o.world.Durable && strings.HasSuffix(path, "/purge"):
+		for _, r := range o.order {
+			r.outlives = r.outlives || r.lane == parts[3] && !r.purged.IsZero() && r.purged.Equal(o.lane(r.lane).purged)
+		}
+	case out.status == http.StatusOK && o.world.Durable && method == http.MethodDelete:
+		if r := o.request(parts[3], parts[5]); r.status == slot.Outcome(slot.Cancelled) {
+			r.outlives = true
+		}
 	}
 }
 
@@ -250,6 +259,7 @@ func (o *oracle) purged(l slot.Lane) {
 		r := o.request(l.Key, t.request)
 		if o.decided(r, b.lives[ticket]); b.lives[ticket].status == "" {
 			o.end(r, b.lives[ticket], slot.Outcome(slot.Cancelled), 0)
+			b.lives[ticket].purged = time.Now()
 		}
 	}
 	b.event, b.purged = now, time.Now()

@@ -70,7 +70,7 @@ func (h hook) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 
 // ProcessPipelineHook is redis.Hook's: a pipeline is one call.
 func (h hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error { return h.send(ctx, cmds) }
+	return h.send
 }
 
 func (h hook) send(ctx context.Context, cmds []redis.Cmder) error {

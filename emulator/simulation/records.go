@@ -29,7 +29,7 @@ func stored[T any](ctx context.Context, in *instance, op, about string, exec fun
 		return none, err
 	}
 	in.trouble(about)
-	wait := time.Duration(0)
+	var wait time.Duration
 	switch {
 	case w.storeAway():
 		err, wait = errAway, r.span(time.Millisecond, storeTimeout)

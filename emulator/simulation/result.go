@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/slot"
@@ -26,8 +27,9 @@ type Result struct {
 	Dispatches, Tasks int64
 	// Exceptions counts what the windows that are stated allowed, by window.
 	Exceptions map[string]int
-	// Steps are the calls over a network, Faults what went wrong in them.
+	// Steps are the calls over a network, Faults what went wrong in them, Kinds the same by kind.
 	Steps, Faults int
+	Kinds         map[string]int
 	// Makespan is from the first submission to the last end.
 	Makespan time.Duration
 	// Took are the handler times, in the order of the runs.
@@ -35,6 +37,8 @@ type Result struct {
 	// Idle is the longest time that a lane stood with a runnable head, Idles are all such times, one for each grant, ascending.
 	Idle  time.Duration
 	Idles []time.Duration
+	// Losses counts those of Redis.
+	Losses map[Loss]int
 	// Calls counts scripts, queue calls and what the executor counts.
 	Calls map[string]int
 
@@ -75,9 +79,17 @@ func (w *World) result() Result {
 			acked++
 		}
 	}
+	losses := map[Loss]int{}
+	for _, l := range o.losses {
+		losses[l.how]++
+	}
+	kinds := map[string]int{}
+	for _, s := range w.struck {
+		kinds[strings.TrimRight(s.what, "-0123456789")]++ // without the number of the instance
+	}
 	return Result{
 		Scenario: w.Scenario, Violations: slices.Clone(o.violations), Requests: acked, Queued: o.queued, Runs: o.runs, Dead: dead, Cancelled: cancelled,
 		Dispatches: stats.Dispatches, Tasks: stats.Created, Makespan: o.last.Sub(w.start), Took: slices.Clone(o.took), Idle: o.idle, Idles: slices.Sorted(slices.Values(o.idles)),
-		Exceptions: o.excepted, Calls: w.counts, Steps: int(w.steps.Load()), Faults: len(w.struck), struck: w.struck, lines: w.lines,
+		Exceptions: o.excepted, Losses: losses, Calls: w.counts, Steps: int(w.steps.Load()), Faults: len(w.struck), Kinds: kinds, struck: w.struck, lines: w.lines,
 	}
 }

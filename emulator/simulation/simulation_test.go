@@ -18,6 +18,7 @@ var (
 	trace    = flag.Bool("trace", false, "with -seed: print the history of the run")
 	requests = flag.Int("requests", 50_000, "how many requests to simulate in all")
 	shrink   = flag.Duration("shrink", time.Minute, "with -trace: how long to look for a smaller run that fails")
+	record   = flag.String("record", "", "write what the run came to into this file, as JSON for emulator/guarantees")
 	first    = flag.Uint64("first", 1, "the first seed")
 )
 
@@ -30,7 +31,7 @@ func TestSimulation(t *testing.T) {
 	}
 	percent := debug.SetGCPercent(400) // runs are short-lived garbage
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
-	total := &sums{}
+	total := &sums{began: time.Now()}
 	var next atomic.Uint64
 	next.Store(*first - 1)
 	for worker := range 2 {
@@ -45,13 +46,21 @@ func TestSimulation(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { t.Log(total.String()) })
+	t.Cleanup(func() {
+		t.Log(total.String())
+		if *record != "" {
+			total.write(t, *record)
+		}
+	})
 }
 
 func replay(t *testing.T, seed uint64) {
 	r := simulation.Run(t, simulation.Draw(seed))
 	t.Logf("%v: %d acknowledged, %d runs, %d dispatches, makespan %v, longest idle %v", r.Scenario, r.Requests, r.Runs, r.Dispatches, r.Makespan, r.Idle)
 	if len(r.Violations) == 0 {
+		if *trace {
+			t.Logf("in the windows: %v\n%s", r.Exceptions, simulation.Run(t, r.Scenario.Traced()).Trace())
+		}
 		return
 	}
 	t.Errorf("%s", strings.Join(r.Violations, "\n"))
@@ -69,6 +78,8 @@ type sums struct {
 	dispatches                            int64
 	idle                                  time.Duration
 	idleSeed                              uint64
+	losses, exceptions, kinds             tally
+	began                                 time.Time
 }
 
 func (s *sums) acknowledged() int {
@@ -93,6 +104,10 @@ func (s *sums) add(r simulation.Result) (ok bool) {
 		s.stormy += r.Requests
 	}
 	s.dispatches += r.Dispatches
+	s.exceptions, s.kinds = s.exceptions.plus(r.Exceptions), s.kinds.plus(r.Kinds)
+	for how, n := range r.Losses {
+		s.losses = s.losses.plus(tally{string(how): n})
+	}
 	if r.Idle > s.idle {
 		s.idle, s.idleSeed = r.Idle, r.Scenario.Seed
 	}
@@ -106,6 +121,6 @@ func (s *sums) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("%d seeds, %d requests acknowledged, %d faults in %d steps, %d requests in runs where 5 to 15 %% of the steps went wrong; "+
-		"%.3f runs and %.2f dispatches a request; %d runs of the world broke a promise; longest idle %v (seed %d)",
-		s.seeds, s.requests, s.faults, s.steps, s.stormy, float64(s.runs)/float64(s.requests), float64(s.dispatches)/float64(max(1, s.queued)), s.broken, s.idle, s.idleSeed)
+		"%.3f runs and %.2f dispatches a request; %d runs of the world broke a promise; longest idle %v (seed %d); losses of Redis: %v; in the windows: %v",
+		s.seeds, s.requests, s.faults, s.steps, s.stormy, float64(s.runs)/float64(s.requests), float64(s.dispatches)/float64(max(1, s.queued)), s.broken, s.idle, s.idleSeed, s.losses, s.exceptions)
 }

@@ -76,7 +76,9 @@ func (c *call) settle(as slot.Resolution, message string) error {
 	}
 	c.log(message, logging.Request, c.id, logging.Verdict, string(as))
 	if got.Status != slot.Open {
-		c.persistSettled(ctx, env)
+		if err := c.persistSettled(ctx, env); err != nil {
+			logging.FromContext(ctx).WarnContext(ctx, "record in Redis alone: its task takes it", logging.Request, c.id, logging.Error, err.Error())
+		}
 	}
 	return c.request()
 }
@@ -108,14 +110,12 @@ func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word
 }
 
 // persistSettled makes the end of a request durable. Where that fails its own task does it, when it comes.
-func (c *call) persistSettled(ctx context.Context, env taskqueue.Envelope) {
+func (c *call) persistSettled(ctx context.Context, env taskqueue.Envelope) error {
 	f, err := c.lookUp()
 	if err == nil {
 		_, err = c.Records.Persist(ctx, c.lane, env, f.Record)
 	}
-	if err != nil {
-		logging.FromContext(ctx).WarnContext(ctx, "record in Redis alone: its task takes it", logging.Request, c.id, logging.Error, err.Error())
-	}
+	return err
 }
 
 func unsettled(v slot.Verdict, as slot.Resolution) string {

@@ -98,7 +98,10 @@ func (c *call) cancel() error {
 		return err
 	}
 	c.log("request cancelled", logging.Request, c.id)
-	c.persistSettled(c.r.Context(), taskqueue.Envelope{Key: c.lane.Slot.Key, ID: c.id, Incarnation: got.Incarnation, Ticket: got.Ticket, Submitted: f.Submitted})
+	env := taskqueue.Envelope{Key: c.lane.Slot.Key, ID: c.id, Incarnation: got.Incarnation, Ticket: got.Ticket, Submitted: f.Submitted}
+	if err := c.persistSettled(c.r.Context(), env); err != nil && c.lane.Policy.Durable {
+		return unkept(err)
+	}
 	return c.request()
 }
 
