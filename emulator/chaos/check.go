@@ -44,6 +44,7 @@ type checker struct {
 	losses   []loss
 
 	exceptions map[string]int
+	excused    map[int]bool // requests that were overtaken in a window
 	violations []string
 	counts     map[string]int // violations by kind
 	reruns     map[string]int // by cause
@@ -52,7 +53,7 @@ type checker struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, requests: w.clients.list(), calls: w.target.all(), events: w.log.list(), losses: w.lossList(), bySerial: map[int][]call{},
-		exceptions: map[string]int{}, counts: map[string]int{}, reruns: map[string]int{},
+		exceptions: map[string]int{}, excused: map[int]bool{}, counts: map[string]int{}, reruns: map[string]int{},
 	}
 	slices.SortStableFunc(c.calls, func(a, b call) int { return a.start.Compare(b.start) })
 	for _, call := range c.calls {
