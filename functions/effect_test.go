@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/seriatim/seriatim/shared/firestoreconn"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/idempotency/firestoretest"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
@@ -71,6 +72,9 @@ func newGated(t *testing.T, config firestoreconn.Config, lanePolicy string) *gat
 		answers: newGate(t, "127.0.0.1:"+d.ports["executor"]), scripts: newGate(t, d.redis.Addr()), store: newGate(t, config.Emulator),
 	}
 	t.Cleanup(func() { _ = s.rdb.Close() })
+	if first, err := generation.NewFirestore(conn).First(t.Context()); err != nil { // whose generation newDeployment has installed
+		t.Fatalf("first life %t, %v", first, err)
+	}
 	d.environment = append(d.environment, "SERIATIM_EXECUTOR_URL=http://"+s.answers.Addr().String(), "SERIATIM_FIRESTORE="+config.String())
 	d.env = map[string][]string{
 		"ingest": {"FIRESTORE_EMULATOR_HOST=" + config.Emulator},
@@ -183,6 +187,14 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 		run   func(*testing.T, *gated)
 	}{
 		"between accept and the 200": {"10m", func(t *testing.T, s *gated) { s.killedAfterAccept(t, func() {}) }},
+		// The lease bounds the quarantine.
+		"between accept and the 200, and Redis is emptied": {"5s", func(t *testing.T, s *gated) {
+			s.killedAfterAccept(t, func() {
+				if err := s.rdb.FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}},
 		"between accept and Firestore": {"10m", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")
 			s.begins(t)
@@ -201,6 +213,14 @@ func TestOneResultHoweverTheExecutorEnds(t *testing.T) {
 			await(t, "a flush task is made", func() bool { return s.tasks.Stats().Created == 2 })
 			s.store.closed.Store(false)
 			s.wantOne(t, a, "a", 1)
+		}},
+		"in the handler": {"5s", func(t *testing.T, s *gated) {
+			a := s.submit(t, "a")
+			s.begins(t)
+			s.restart(t, func() {})
+			s.begins(t)
+			s.release <- struct{}{}
+			s.wantOne(t, a, "a", 2)
 		}},
 		"between handler and accept": {"5s", func(t *testing.T, s *gated) {
 			a := s.submit(t, "a")

@@ -68,7 +68,7 @@ func (w *World) boot(kind string) *instance {
 		defer func() {
 			go func() {
 				defer close(in.ready)
-				in.targets.List(w.ctx)
+				_, _ = in.targets.List(w.ctx)
 			}()
 		}()
 	}

@@ -108,17 +108,8 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 		o.except(ResolvedOtherwise, r.lane, "%s", label(r.id))
 		return
 	}
-	if why == stateTold {
-		o.except(ToldEarly, r.lane, "%s", label(r.id))
-		return
-	}
 	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
 }
-
-// ToldEarly: the state of a request is told from Redis before its end is durable.
-const ToldEarly = "state told before it is durable"
-
-const stateTold = "its state is told"
 
 // ResolvedOtherwise: an operator says what became of a request whose end the record store has decided already.
 const ResolvedOtherwise = "resolved against the record store"

@@ -272,7 +272,7 @@ func (o *oracle) targets(b *laneBook, g slot.Grant) {
 	if since.IsZero() || by.sent.Sub(since) <= slot.PausedWithin+slowestRead || by.in.stoodSince(since) {
 		return
 	}
-	if by.sent.Sub(time.Unix(0, by.in.blind.Load())) < blindFor {
+	if by.sent.Sub(time.Unix(0, by.in.blind.Load())) < blindFor && by.sent.Sub(since) <= pausedKnown+slowestRead {
 		o.except(PausedUnread, b.key, "t%s is granted %v after its target was paused", short(g.Ticket), time.Since(since))
 		return
 	}
@@ -281,6 +281,9 @@ func (o *oracle) targets(b *laneBook, g slot.Grant) {
 
 // PausedUnread: an instance that cannot read the paused targets goes on with those that it knew.
 const PausedUnread = "paused targets not readable"
+
+// pausedKnown is how long slot.PausedTargets believes what it has read while it cannot read.
+const pausedKnown = 10 * time.Second
 
 // blindFor is how long an instance goes on with what it knew after a read that failed.
 const blindFor = slot.PausedWithin + time.Second

@@ -172,7 +172,7 @@ func (o *oracle) shown(in *instance, lane, id string, asked time.Time, out *resp
 		if l.status != slot.Outcome(status) {
 			o.violate(lane, "state: %s is told to be %s, and is %q", label(id), status, l.status)
 		}
-		o.kept(r, l, stateTold)
+		o.kept(r, l, "its state is told")
 	default:
 		if l.status != "" && l.ended.Before(asked) && !o.lostSince(l.ended) && !o.world.Decide {
 			o.violate(lane, "state: %s is told to be %s, and had ended (%s)", label(id), status, l.status)

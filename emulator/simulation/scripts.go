@@ -64,7 +64,11 @@ func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive /
 		in.restore(ctx)
 	}
 	if asks && in.targets != nil {
-		by.blocked = in.targets.List(ctx)
+		by.blocked, err = in.targets.List(ctx)
+		r := in.world.dice.roll("listed", op+" "+about)
+		if late := pass(ctx, r.span(time.Nanosecond, 50*time.Microsecond)); err == nil {
+			err = late
+		}
 	}
 	for refreshed := false; err == nil; {
 		var as slot.Generation

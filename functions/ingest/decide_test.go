@@ -267,6 +267,17 @@ func TestNobodySaysOtherwiseThanWasDecided(t *testing.T) {
 			t.Errorf("in the store %+v, %v; want it dead", stored, err)
 		}
 	})
+	t.Run("and of a request on which its lane does not stand nothing is kept: a dead letter without its payload would run empty", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.diesDecided("judged-a")
+		behind := idempotency.RequestID("judged-a", "behind")
+		wantStatus(t, b.submit("judged-a", once("behind")), 202, "queued")
+		wantProblem(t, b.call("POST", "/v1/lanes/judged-a/requests/"+behind+"/resolve", `{"as":"dead"}`), 409, problem.Conflict)
+		if r, found, err := b.records.Memory.Get(t.Context(), "judged-a", behind); found || err != nil {
+			t.Errorf("in the store %+v, %v; want nothing", r, err)
+		}
+	})
 	t.Run("and not where the store cannot be asked", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)

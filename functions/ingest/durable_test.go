@@ -75,6 +75,46 @@ func TestAnAnswerIsDurableBeforeItIsTold(t *testing.T) {
 			t.Errorf("%d runs, want 1", n)
 		}
 	})
+	t.Run("also to who only asks", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.records.err = errStore
+		b.queue.set(refused)
+		wantProblem(t, b.submit("lane-a", once("k")), 503, problem.OutcomeUnknown)
+		path := "/v1/lanes/lane-a/requests/" + idempotency.RequestID("lane-a", "k")
+		wantProblem(t, b.get(path), 503, problem.Unavailable)
+		wantProblem(t, b.get(path+"/result"), 503, problem.Unavailable)
+		b.queue.set(nil)
+		for range 2 {
+			if got := body[stateBody](t, b.get(path)); got.Status != "done" {
+				t.Errorf("%+v, want it done", got)
+			}
+		}
+		if flushes := b.queue.of(taskqueue.KindFlush); len(flushes) != 1 {
+			t.Errorf("%d flush tasks, want 1", len(flushes))
+		}
+		b.records.err = nil
+		wantStatus(t, b.get(path+"/result"), 200, "done")
+		wantStatus(t, b.submit("lane-a", once("k")), 200, "done") // its key is not forgotten
+	})
+	t.Run("and a dead letter that is not kept yet is told to be running", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.target.answer(422, "no")
+		b.records.err = errStore
+		b.queue.set(refused)
+		wantProblem(t, b.submit("lane-a", once("k")), 503, problem.OutcomeUnknown)
+		path := "/v1/lanes/lane-a/requests/" + idempotency.RequestID("lane-a", "k")
+		if got := body[stateBody](t, b.get(path)); got.Status != "running" || got.Result.Body != "" || got.Error.Reason != "" {
+			t.Errorf("%+v, want it running, with no end", got)
+		}
+		wantProblem(t, b.get(path+"/result"), 409, problem.NotFinished)
+		b.records.err = nil
+		wantStatus(t, b.submit("lane-a", once("k")), 422, "dead")
+		if got := body[stateBody](t, b.get(path)); got.Status != "dead" {
+			t.Errorf("%+v, want it dead", got)
+		}
+	})
 	t.Run("and where others were told another outcome of the ticket, that one stands", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
+	"github.com/seriatim/seriatim/shared/taskqueue"
 )
 
 // requestState is the body of a request's state. What does not apply is left out.
@@ -85,7 +87,7 @@ func (c *call) stateOf(id string, f found) requestState {
 
 // result answers with the target's response.
 func (c *call) result() error {
-	f, err := c.lookUp()
+	f, err := c.told(c.id)
 	if err != nil {
 		return err
 	}
@@ -105,17 +107,17 @@ func (c *call) result() error {
 	return c.replay(f.Record)
 }
 
-// awaited is lookUp once the request has ended, or the client has waited for as long as it wants to.
+// awaited is told once the request has ended, or the client has waited for as long as it wants to.
 func (c *call) awaited() (found, error) {
 	patience, err := c.askedPatience()
 	switch {
 	case err != nil:
 		return found{}, err
 	case patience == 0:
-		return c.lookUp()
+		return c.told(c.id)
 	}
 	c.w.Header().Set("Preference-Applied", preferenceWait(patience))
-	return c.await(c.id, patience)
+	return c.await(c.id, patience, c.told)
 }
 
 // askedPatience is how long the client wants to wait for the end of its request. Who acts before it answers asks first: a call that
@@ -126,6 +128,35 @@ func (c *call) askedPatience() (time.Duration, error) {
 		return 0, malformedHeader(sentence(err), err)
 	}
 	return preferred.wait()
+}
+
+// told finds a request, and tells its end only once that cannot be lost with Redis: another might be told later. Who has ended
+// it is about to write that down; a dead letter needs the payload, which nobody has here, so that the request runs until then.
+func (c *call) told(id string) (found, error) {
+	f, err := c.find(id)
+	if err != nil || f.Durable || !c.lane.Policy.Durable {
+		return f, err
+	}
+	ctx := context.WithoutCancel(c.r.Context())
+	switch f.Status {
+	case slot.Done, slot.Cancelled:
+		// Who sent it may send it again, as far as is known here.
+		env := taskqueue.Envelope{
+			Key: c.lane.Slot.Key, ID: id, IdempotencyKey: id, Incarnation: f.seen.Incarnation, Ticket: f.Ticket, Submitted: f.Submitted,
+		}
+		if f.Record, err = c.Records.Persist(ctx, c.lane, env, f.Record); err != nil {
+			return found{}, unavailable(err)
+		}
+		f.status = string(f.Status)
+	case slot.Dead:
+		stored, known, err := c.Records.Lookup(ctx, c.lane.Slot.Key, id)
+		if err != nil || !known || stored.Ticket != f.Ticket {
+			f.status, f.Finished, f.Response, f.Reason = statusRunning, time.Time{}, nil, ""
+			return f, nil //nolint:nilerr // whose record cannot be read is not known to have ended
+		}
+		f.Record = stored
+	}
+	return f, nil
 }
 
 // lookUp finds the request of the path.

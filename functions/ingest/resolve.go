@@ -92,6 +92,8 @@ func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word
 	r, otherwise := f.Record, slot.ResolveRetry
 	r.ID, r.Fence, r.Status, r.Finished = c.id, noRun, slot.Dead, c.Clock.Now()
 	switch {
+	case f.seen.Next.Request != c.id: // the lane does not stand on it, and will say so; nobody has its payload
+		return word, nil
 	case f.Parked && word == slot.Skip:
 		otherwise = slot.Redrive
 	case f.status != statusUnknown || word == slot.ResolveRetry || word == slot.Skip:

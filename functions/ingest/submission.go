@@ -67,7 +67,7 @@ func (c *call) read() (submission, error) {
 	if err != nil {
 		return submission{}, err
 	}
-	s.immediate = !s.async && t.Immediate && c.lane.Policy.Respond != policy.Async && !c.PausedTargets.Has(c.r.Context(), t.Name)
+	s.immediate = !s.async && t.Immediate && c.lane.Policy.Respond != policy.Async
 	s.envelope = taskqueue.Envelope{
 		V: taskqueue.Version, Kind: taskqueue.KindRequest, Key: key, ID: c.Random.Nonce(), Target: t.Name, Header: header,
 		IdempotencyKey: idempotencyKey, Submitted: c.Clock.Now(), Deadline: deadline, Traceparent: traceparent(c.r), Body: body,

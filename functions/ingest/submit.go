@@ -212,7 +212,7 @@ func (s *submitting) accepted(p place) error {
 		return nil
 	}
 	if s.patience > 0 {
-		f, err := s.await(s.envelope.ID, s.patience)
+		f, err := s.await(s.envelope.ID, s.patience, s.find)
 		switch {
 		case err != nil: // it is accepted, whatever became of looking after it
 			logging.FromContext(s.r.Context()).WarnContext(s.r.Context(), "waiting for the end of a request failed", logging.Error, err.Error())

@@ -35,30 +35,30 @@ func (p preferences) wait() (time.Duration, error) {
 	return min(time.Duration(seconds)*time.Second, maxWait), nil
 }
 
-// await returns when the request has ended, the client's patience or the client is gone, or the instance goes. The last look
+// await looks until the request id has ended, the client's patience or the client is gone, or the instance goes. The last look
 // tells which: nobody needs the reason.
-func (c *call) await(id string, patience time.Duration) (found, error) {
+func (c *call) await(id string, patience time.Duration, look func(id string) (found, error)) (found, error) {
 	ctx, stop := clock.WithTimeout(c.r.Context(), c.Clock, patience, context.DeadlineExceeded)
 	defer stop()
 	// Listen first, then look: an end between the two is not missed.
 	l := c.Ends.ListenEnd(ctx, c.lane.Slot.Key, id)
 	defer l.Close()
 	for {
-		f, err := c.find(id)
+		f, err := look(id)
 		if err != nil || f.status != statusQueued && f.status != statusRunning {
 			return f, err
 		}
-		look, quit := c.Clock.After(time.Duration(float64(waitPoll) * c.Random.Jitter(0.2)))
+		poll, quit := c.Clock.After(time.Duration(float64(waitPoll) * c.Random.Jitter(0.2)))
 		select {
 		case <-l.C:
-		case <-look:
+		case <-poll:
 		case <-c.Drain.Closed():
 			stop()
 		case <-ctx.Done():
 		}
 		quit()
 		if ctx.Err() != nil {
-			return c.find(id)
+			return look(id)
 		}
 	}
 }

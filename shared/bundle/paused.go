@@ -11,7 +11,7 @@ import (
 
 // paused lists the targets against which nothing starts, and looks as often whether Redis was emptied. What Redis has lost of them
 // is put back beside what asked: nothing starts before the quarantine is over.
-func (p *Parts) paused(ctx context.Context) []string {
+func (p *Parts) paused(ctx context.Context) ([]string, error) {
 	_ = p.Generation.Check(ctx) // the script that follows meets the same error
 	if g, err := p.Generation.Current(); err == nil && p.restoring.begin(g, p.Clock.Now()) {
 		p.Clock.Go(func() { p.restoring.end(g, p.restorePaused(ctx)) })

@@ -2,9 +2,13 @@ package generation
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// installTimeout bounds the question whether this is the first life: a Firestore emulator that has just started takes seconds.
+const installTimeout = 30 * time.Second
 
 // Install begins a generation without quarantine where the marker is absent or of another server: for a system whose processes all
 // start now, so that nothing from before can still run, as in the emulator and in tests. Call it before they connect. first is
@@ -18,7 +22,7 @@ func Install(ctx context.Context, rdb *redis.Client, first func(context.Context)
 	}
 	made := terms{cause: causeInstalled}
 	if first != nil {
-		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+		ctx, cancel := context.WithTimeout(ctx, installTimeout)
 		defer cancel()
 		is, err := first(ctx)
 		if err != nil {

@@ -175,14 +175,14 @@ func (s Records) later(ctx context.Context, l Lane, e taskqueue.Envelope, r reco
 // maxFlush is the longest record that fits a task beside its envelope: base64 takes a third more.
 const maxFlush = (taskqueue.MaxSealed - 16<<10) / 4 * 3
 
-// durable is the record, outside Redis, of how the request of e ended.
+// durable is the record, outside Redis, of how the request of e ended. Without an envelope it has no payload, and cannot be redriven.
 func durable(l Lane, e taskqueue.Envelope, r slot.Record) record.Record {
 	out := record.Record{
 		Key: l.Slot.Key, ID: r.ID, Fingerprint: r.Fingerprint, Ticket: r.Ticket, Fence: r.Fence, Status: record.Status(r.Status),
 		Attempts: r.Attempts, Reason: r.Reason, Detail: r.Detail, Target: r.Target, Submitted: r.Submitted, Started: r.Started,
 		Finished: r.Finished, Response: r.Response, ExpireAt: r.Finished.Add(l.Slot.Retention),
 	}
-	if r.Status == slot.Dead {
+	if r.Status == slot.Dead && e.ID != "" {
 		out.Payload = &record.Payload{Header: e.Header, IdempotencyKey: e.IdempotencyKey, Traceparent: e.Traceparent, Body: e.Body}
 	}
 	return out

@@ -13,8 +13,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// PausedWithin is how soon every instance knows that a target was paused or resumed.
+// PausedWithin is how soon every instance knows that a target was paused or resumed, while Redis answers it.
 const PausedWithin = time.Second
+
+// pausedKnown is how long what was read is gone by while reads fail: longer than a failover takes.
+const pausedKnown = 10 * time.Second
 
 // pausedLife is how long a target stays paused when nobody resumes it: every key expires.
 const pausedLife = 366 * 24 * time.Hour
@@ -33,6 +36,7 @@ type PausedTargets struct {
 	mu    sync.Mutex
 	names []string // sorted
 	read  time.Time
+	tried time.Time // last, whatever came of it
 }
 
 // NewPausedTargets returns those that rdb holds, on the clock now.
@@ -50,7 +54,8 @@ func (p *PausedTargets) Set(ctx context.Context, name string, paused bool) error
 	}
 	if lasting == nil || paused {
 		lasting = errors.Join(lasting, p.write(ctx, name, paused))
-		p.fetch(ctx)
+		p.reads.Forget("") // what is being read may be of before
+		_ = p.fetch(ctx)   // the next caller tries again
 	}
 	if lasting != nil {
 		return fmt.Errorf("pause target %q (%t): %w", name, paused, lasting)
@@ -71,55 +76,77 @@ func (p *PausedTargets) write(ctx context.Context, name string, paused bool) err
 	return err
 }
 
-// Has says whether a target is paused.
+// Has says whether a target is known to be paused.
 func (p *PausedTargets) Has(ctx context.Context, name string) bool {
-	_, found := slices.BinarySearch(p.List(ctx), name)
-	return found
+	names, err := p.List(ctx)
+	_, found := slices.BinarySearch(names, name)
+	return err == nil && found
 }
 
-// List returns the names, sorted. A Redis out of reach leaves what was known: nothing starts without Redis anyway.
-func (p *PausedTargets) List(ctx context.Context) []string {
+// List returns the names, sorted, as they were at most PausedWithin ago. While they cannot be read it returns what was read up to 10 s
+// ago, and then the error of Redis: nothing may start, since a target may have been paused meanwhile.
+func (p *PausedTargets) List(ctx context.Context) ([]string, error) {
 	if p == nil {
-		return nil
+		return nil, nil
 	}
-	p.mu.Lock()
-	age, first := p.now().Sub(p.read), p.read.IsZero()
-	if age < PausedWithin && !first {
-		defer p.mu.Unlock()
-		return p.names
+	names, known := p.known()
+	if known {
+		return names, nil
 	}
-	if !first {
-		p.read = p.now() // one caller reads; the others go on with what is known
-	}
-	p.mu.Unlock()
-	p.fetch(ctx)
+	err := p.fetch(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.names
+	if err != nil && p.age() >= pausedKnown {
+		return nil, fmt.Errorf("list paused targets: %w", err)
+	}
+	return p.names, nil
 }
+
+// known returns the names, and whether they will do. Of those who find them somewhat old one reads, and the others go on.
+func (p *PausedTargets) known() (names []string, will bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	age, now := p.age(), p.now()
+	if age < PausedWithin || age < pausedKnown && now.Sub(p.tried) < PausedWithin {
+		return p.names, true
+	}
+	p.tried = now
+	return nil, false
+}
+
+// age is how old the names are; what was never read is very old.
+func (p *PausedTargets) age() time.Duration { return p.now().Sub(p.read) }
 
 // fetch reads the names, for all who ask meanwhile. A caller whose time is over, such as a renewal under a lease that ends, does
 // not wait for it.
-func (p *PausedTargets) fetch(ctx context.Context) {
+func (p *PausedTargets) fetch(ctx context.Context) error {
+	var failed error
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _, _ = p.reads.Do("", func() (any, error) {
-			names, err := p.rdb.SMembers(context.WithoutCancel(ctx), pausedKey).Result()
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.read = p.now()
-			if err == nil {
-				slices.Sort(names)
-				p.names = names
-			}
-			return nil, err
-		})
+		_, failed, _ = p.reads.Do("", func() (any, error) { return nil, p.readNow(context.WithoutCancel(ctx)) })
 	}()
 	select {
 	case <-over:
+		return failed
 	case <-ctx.Done():
+		return ctx.Err()
 	}
+}
+
+func (p *PausedTargets) readNow(ctx context.Context) error {
+	began := p.now()
+	names, err := p.rdb.SMembers(ctx, pausedKey).Result()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !began.Before(p.read) {
+		p.names, p.read = names, began
+	}
+	return nil
 }
 
 // words is names as the scripts take them: '|name|name|', empty for none.

@@ -36,8 +36,8 @@ func (p *PausedTargets) Restore(ctx context.Context) error {
 		}
 		written := want
 		if want, known, err = p.Lasting.Targets(ctx); err == nil && slices.Equal(want, written) {
-			p.fetch(ctx)
-			return nil
+			p.reads.Forget("")
+			return p.fetch(ctx)
 		}
 	}
 	if err == nil && known {

@@ -84,8 +84,9 @@ func (p *lostPaused) lose() {
 func (p *lostPaused) want(what string, names ...string) {
 	p.t.Helper()
 	for _, targets := range []*slot.PausedTargets{p.PausedTargets, slot.NewPausedTargets(p.rdb, time.Now)} {
-		if diff := cmp.Diff(append([]string{}, names...), append([]string{}, targets.List(p.t.Context())...)); diff != "" {
-			p.t.Errorf("%s: paused (-want +got):\n%s", what, diff)
+		got, err := targets.List(p.t.Context())
+		if diff := cmp.Diff(append([]string{}, names...), append([]string{}, got...)); err != nil || diff != "" {
+			p.t.Errorf("%s: %v; paused (-want +got):\n%s", what, err, diff)
 		}
 	}
 }

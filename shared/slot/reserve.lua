@@ -83,7 +83,7 @@ if not adopt then
   if deadline > 0 and at > deadline then return reply('FULL', 'reason', 'deadline', 'depth', int(held), 'slot', int(at)) end
 end
 
-local atOnce = fast and not head() and running() < n and s.paused == 0 and now >= runAt(t, false)
+local atOnce = fast and not head() and running() < n and now >= runAt(t, false)
 redis.call('HSET', REC, 'status', 'open', 'fp', fp, 'ticket', int(t), 'owner', owner, 'submitted', arg(8), 'target', arg(9))
 redis.call('DEL', KEYS[7])
 redis.call('HDEL', REC, 'durable', 'fence', 'started', 'finished', 'attempts', 'reason', 'detail', 'steered')
@@ -105,7 +105,7 @@ note(kept and 'adopt' or 'reserve', t, r, e.parked == 1 and 'park' or '', 'a', r
 for _, f in ipairs(ENTRY) do
   if e[f] == nil then e[f] = 0 end
 end
-if atOnce then
+if atOnce and not stands(t, e) then
   grant(t, e, owner, REC)
   extend(now + math.max(retention, LONGEST) + 60000)
   redis.call('PEXPIREAT', REC, int(s['end']))

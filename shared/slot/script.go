@@ -124,8 +124,9 @@ var (
 
 // Store runs the scripts. It is safe for concurrent use.
 type Store struct {
-	// Paused lists the targets against which nothing starts, as PausedTargets.List does. Nil: none. Set it before the first call.
-	Paused func(context.Context) []string
+	// Paused lists the targets against which nothing starts, as PausedTargets.List does; its error is the script's. Nil: none. Set it
+	// before the first call.
+	Paused func(context.Context) ([]string, error)
 	// Restore reads what outlived Redis of the lane of key. Nil: nothing does. Set it before the first call.
 	Restore func(ctx context.Context, key string) (Marks, error)
 
@@ -144,7 +145,9 @@ func New(rdb redis.Scripter, generations Generations, intervals *Intervals) *Sto
 func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string, args ...any) (r reply, err error) {
 	paused, marks := "", sc.marks
 	if s.Paused != nil && sc.name != renewScript.name { // a renewal is told no head, and must not wait for anything
-		paused = words(s.Paused(ctx))
+		var names []string
+		names, err = s.Paused(ctx)
+		paused = words(names)
 	}
 	for refreshed := false; err == nil; {
 		var raw any

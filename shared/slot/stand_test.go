@@ -296,6 +296,14 @@ func TestTargetPaused(t *testing.T) {
 			b.finish(t, ended(b.run(t, first), "a", slot.Accept))
 			b.run(t, second)
 		},
+		"nothing starts at once, in an idle lane either": func(t *testing.T, b *bundle) {
+			b.store.Paused = func(context.Context) ([]string, error) { return []string{"shop"}, nil }
+			for target, want := range map[string]slot.Verdict{"shop": slot.Reserved, "shopping": slot.Run} {
+				req := ingest(target)
+				b.lane.Key, req.Target, req.Immediate = t.Name()+" "+target, target, true
+				wantVerdict(t, b.reserve(t, req).Verdict, want)
+			}
+		},
 		"what is known of them lasts a second, and through an outage": func(t *testing.T, b *bundle) {
 			now := time.UnixMilli(1796119200000)
 			targets := slot.NewPausedTargets(b.rdb, func() time.Time { return now })

@@ -15,7 +15,7 @@ func TestStartOnAHeldLane(t *testing.T) {
 			task := b.queued(t, "a")[0]
 			for _, reason := range []slot.Standing{slot.StandsPaused, slot.StandsTargetPaused} {
 				b.pause(t, reason == slot.StandsPaused)
-				b.store.Paused = func(context.Context) []string { return []string{"other", "shop"} }
+				b.store.Paused = func(context.Context) ([]string, error) { return []string{"other", "shop"}, nil }
 				for k, want := range map[int]time.Duration{0: 10 * time.Minute, 1: 20 * time.Minute, 6: 640 * time.Minute, 7: 12 * time.Hour, 99: 12 * time.Hour} {
 					task.K = k
 					if res := b.start(t, task); res.Verdict != slot.Snoozed || res.Reason != string(reason) || res.At != after(b.clock.Now(), want) {

@@ -129,8 +129,7 @@ func (c *call) full(l slot.Lane, req slot.ReserveRequest, at int64) (slot.Reserv
 // take gives the request ticket t.
 func (c *call) take(req slot.ReserveRequest, t, waiting, at int64) slot.Reservation {
 	h, _ := c.head()
-	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.capacity() && c.s.paused == 0 &&
-		c.now >= c.runAt(t, nil)
+	atOnce := req.Immediate && (h == 0 || c.without(NoOvertaking)) && c.capacity() && c.now >= c.runAt(t, nil)
 	r := c.record(req.ID)
 	ran := int64(0)
 	if r.status == string(slot.Open) || r.status == string(slot.Cancelled) {
@@ -164,7 +163,7 @@ func (c *call) take(req slot.ReserveRequest, t, waiting, at int64) slot.Reservat
 	if !req.Deadline.IsZero() {
 		e.deadline = req.Deadline.UnixMilli()
 	}
-	if atOnce {
+	if atOnce && c.stands(t, e) == "" {
 		if c.without(FastTicketUnconfirmed) {
 			e.p = 0
 		}

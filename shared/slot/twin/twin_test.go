@@ -90,7 +90,7 @@ func newPair(t *rapid.T, scripts redis.Scripter, rdb redis.Cmdable, key string) 
 		BackoffMin: time.Second, BackoffMax: 8 * time.Second,
 	}}
 	p.scripts = slot.New(p.clock, p, nil)
-	p.scripts.Paused = func(context.Context) []string { return p.paused }
+	p.scripts.Paused = func(context.Context) ([]string, error) { return p.paused, nil }
 	p.scripts.Restore = func(context.Context, string) (slot.Marks, error) { return p.marks, nil }
 	p.twin = twin.New(twin.Options{Now: p.clock.Now, Generation: func() slot.Generation { return p.generation }, Keep: true,
 		Paused: func() []string { return p.paused }, Restore: func(string) (slot.Marks, error) { return p.marks, nil }})
