@@ -17,7 +17,7 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), ahead(res.Next.Due, res.Now), res.Next.Here, ahead(res.Next.At, res.Now))
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
 	t, lf := b.open[req.Grant.Ticket], o.lifeOf(r, req.Grant.Ticket)
-	if res.Verdict == slot.Lost && (lf.status != "" && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+	if res.Verdict == slot.Lost && (lf.status != "" && !lf.byStore && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
 		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
 	}
 	if res.Verdict != slot.OK {
@@ -37,7 +37,11 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 		b.event = max(res.Now, res.Next.At)
 	}
 	delete(b.open, req.Grant.Ticket)
-	o.end(r, lf, res.Outcome, req.Grant.Fence)
+	outcome := res.Outcome
+	if stored, found := o.stored(r, lf); found && o.world.Durable && stored.Ticket == req.Grant.Ticket { // its first end stays
+		outcome = slot.Outcome(stored.Status)
+	}
+	o.end(r, lf, outcome, req.Grant.Fence)
 }
 
 // looked sees a VOID, MISSING or SETTLE.
@@ -50,10 +54,14 @@ func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, 
 	o.world.note(l.Key, "%s %s t%s: %s", in.name, op, short(ticket), res.Verdict)
 	b := o.lane(l.Key)
 	t := b.open[ticket]
+	r := o.lifeOf(o.request(l.Key, id), ticket)
+	if op == "settle" && res.Verdict == slot.AlreadyDone && t != nil { // as the record store has it
+		delete(b.open, ticket)
+		b.event, r.touched = res.Now, time.Now()
+	}
 	if res.Verdict != slot.Voided || t == nil {
 		return
 	}
-	r := o.lifeOf(o.request(l.Key, id), ticket)
 	switch {
 	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && o.lostSince(r.acked):
 		r.evicted = true

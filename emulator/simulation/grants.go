@@ -18,7 +18,8 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 	r, b := o.request(l.Key, req.ID), o.lane(l.Key)
 	if res.Verdict == slot.Purged {
 		// A purge after a loss, or one that Redis has learned of from the marks. Who was sent again after that has a later place.
-		if l := o.lifeOf(r, res.Ticket); res.Ticket >= l.place && (l.status == "" || o.lostSince(l.ended)) {
+		l := o.lifeOf(r, res.Ticket)
+		if later := res.Ticket < l.place && (r.all > 1 || b.open[l.place] != nil); !later && (l.status == "" || o.lostSince(l.ended)) {
 			o.end(r, l, slot.Outcome(slot.Cancelled), 0)
 		}
 		return

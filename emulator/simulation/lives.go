@@ -37,8 +37,6 @@ type life struct {
 	decree int64
 	// place is the ticket that it got last.
 	place int64
-	// resolved says that an operator ended it.
-	resolved bool
 	// purged is when it was, outlives says that its cancellation does outlive Redis: somebody was told so.
 	purged   time.Time
 	outlives bool
@@ -59,13 +57,13 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 	o.decided(r, r.life)
 	switch {
 	case r.status == "": // its first life, or its place was given up
+	case r.status == slot.GiveUp && req.Redrive:
+		o.nextLife(r, time.Now())
 	case o.lostSince(r.ended) && r.status != slot.Outcome(slot.Cancelled):
 		// Redis does not know how it ended: the place is given up again, or there is another run.
 	case r.status == slot.Outcome(slot.Cancelled) && (!req.Adopt || req.Redrive):
 		o.nextLife(r, req.Submitted)
-	case r.status == slot.GiveUp && req.Redrive:
-		o.nextLife(r, time.Now())
-	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended) && !r.outlives:
+	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended) && (!r.outlives || r.flushes > 0):
 		o.except(CancelForgotten, b.key, "%s", label(r.id))
 		if r.status, r.started = "", false; !r.acked.IsZero() {
 			o.pending++
@@ -104,15 +102,8 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 	if !o.world.Durable || l.status != slot.Accept && l.status != slot.GiveUp || r.flushes > 0 || o.recorded(r, l) {
 		return
 	}
-	if stored, found, err := o.world.records.Get(ctx0, r.lane, r.id); o.world.Decide && l.resolved && err == nil && found && o.lifeOf(r, stored.Ticket) == l {
-		o.except(ResolvedOtherwise, r.lane, "%s", label(r.id))
-		return
-	}
 	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
 }
-
-// ResolvedOtherwise: an operator says what became of a request whose end the record store has decided already.
-const ResolvedOtherwise = "resolved against the record store"
 
 // DecidedAnew: a request that the record store has decided gives up its place in Redis, which had not heard of it, and runs again
 // when its client sends it again.
@@ -124,8 +115,8 @@ func (o *oracle) decided(r *requestBook, l *life) {
 	if !o.world.Decide || l.status != "" {
 		return
 	}
-	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
-	if err == nil && found && o.lifeOf(r, stored.Ticket) == l && (stored.Ticket >= l.place || stored.Status == record.Done) {
+	stored, found := o.stored(r, l)
+	if found && (stored.Ticket >= l.place || stored.Status == record.Done) {
 		o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
 		l.ended, l.byStore, l.decree = stored.Finished, true, stored.Fence
 	}
@@ -133,8 +124,14 @@ func (o *oracle) decided(r *requestBook, l *life) {
 
 // recorded says that the record store has how a life ended.
 func (o *oracle) recorded(r *requestBook, l *life) bool {
+	stored, found := o.stored(r, l)
+	return r.life != l || found && slot.Outcome(stored.Status) == l.status
+}
+
+// stored is what the record store has of a life.
+func (o *oracle) stored(r *requestBook, l *life) (record.Record, bool) {
 	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
-	return r.life != l || err == nil && found && o.lifeOf(r, stored.Ticket) == l && slot.Outcome(stored.Status) == l.status
+	return stored, err == nil && found && o.lifeOf(r, stored.Ticket) == l
 }
 
 // letter says that a dead request is among the dead letters.
@@ -189,7 +186,7 @@ func (o *oracle) audit() {
 		o.decided(r, r.life)
 		o.kept(r, r.life, "all is over")
 		o.stands(r)
-		if r.status == slot.GiveUp && !(r.resolved && o.world.Decide) && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
+		if r.status == slot.GiveUp && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
 			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
 		}
 	}

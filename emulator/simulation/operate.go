@@ -257,9 +257,12 @@ func (o *oracle) purged(l slot.Lane) {
 		}
 		delete(b.open, ticket)
 		r := o.request(l.Key, t.request)
-		if o.decided(r, b.lives[ticket]); b.lives[ticket].status == "" {
-			o.end(r, b.lives[ticket], slot.Outcome(slot.Cancelled), 0)
-			b.lives[ticket].purged = time.Now()
+		lf := b.lives[ticket]
+		if o.decided(r, lf); lf.status == "" {
+			o.end(r, lf, slot.Outcome(slot.Cancelled), 0)
+		}
+		if lf.status == slot.Outcome(slot.Cancelled) {
+			lf.purged = time.Now()
 		}
 	}
 	b.event, b.purged = now, time.Now()
@@ -309,7 +312,6 @@ func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err erro
 	}
 	delete(b.open, res.Ticket)
 	if lf.status == "" {
-		lf.resolved = true
 		o.end(r, lf, slot.Outcome(res.Status), fence)
 	}
 }

@@ -87,7 +87,12 @@ func (w *World) outages() {
 
 // Put is record.Firestore's.
 func (s *records) Put(ctx context.Context, r record.Record) (record.Record, error) {
-	held, err := stored(ctx, s.in, "put", r.ID, func() (record.Record, error) { return s.in.world.records.Put(ctx0, r) })
+	held, err := stored(ctx, s.in, "put", r.ID, func() (record.Record, error) {
+		held, err := s.in.world.records.Put(ctx0, r)
+		s.in.world.note(r.Key, "%s puts %s: t%s fence %s %s; the store has t%s fence %s %s", s.in.name, label(r.ID), short(r.Ticket), short(r.Fence), r.Status,
+			short(held.Ticket), short(held.Fence), held.Status)
+		return held, err
+	})
 	return held, err
 }
 

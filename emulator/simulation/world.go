@@ -75,6 +75,9 @@ func newWorld(s Scenario) *World {
 	s.Attempts = orElse(s.Attempts, 20)
 	s.BackoffMin, s.BackoffMax = orElse(s.BackoffMin, time.Second), orElse(s.BackoffMax, time.Minute)
 	s.Rate, s.Settle = orElse(s.Rate, 500), orElse(s.Settle, 48*time.Hour)
+	if s.Faults.Loss > 0 {
+		s.Settle *= 5 // each loss lets what is new wait for what was there, and the next one for both
+	}
 	if s.Load != nil {
 		s.Requests = len(s.Load)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -96,8 +97,11 @@ func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word
 		return word, nil
 	case f.Parked && word == slot.Skip:
 		otherwise = slot.Redrive
-	case f.status != statusUnknown || word == slot.ResolveRetry || word == slot.Skip:
+	case word == slot.ResolveRetry || c.lane.Policy.Decide != policy.Firestore:
 		return word, nil
+	case f.status != statusUnknown || word == slot.Skip:
+		c.about(c.id, f.Ticket, f.status)
+		return word, problem.New(problem.Conflict, unsettled(stateVerdict(f.status), word))
 	default:
 		r.Status, r.Reason, r.Detail, r.Response = slot.Status(word), "resolved", "an operator said so", nil
 	}
@@ -118,6 +122,17 @@ func (c *call) persistSettled(ctx context.Context, env taskqueue.Envelope) error
 		_, err = c.Records.Persist(ctx, c.lane, env, f.Record)
 	}
 	return err
+}
+
+// stateVerdict is what the script would say of a request that has not come to where somebody's word counts.
+func stateVerdict(status string) slot.Verdict {
+	switch status {
+	case statusRunning:
+		return slot.StillRunning
+	case statusQueued:
+		return slot.Kept
+	}
+	return slot.AlreadyFinished
 }
 
 func unsettled(v slot.Verdict, as slot.Resolution) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -80,8 +81,7 @@ func (c *call) cancel() error {
 	}
 	switch got.Verdict {
 	case slot.StillRunning:
-		c.about(c.id, f.Ticket, statusRunning)
-		return problem.New(problem.Conflict, "The request is running: it cannot be cancelled any more. Ask for its result.")
+		return c.tooLate(f)
 	case slot.OutcomeUnknown:
 		c.about(c.id, f.Ticket, statusUnknown)
 		return problem.New(problem.Conflict, "The request may have run, nobody knows to what end. Say what became of it with /resolve.")
@@ -108,7 +108,12 @@ func (c *call) cancel() error {
 // agreedCancel has the durable store decide that a request which has run before is cancelled, where results are left to it: that run
 // may have had its own decided.
 func (c *call) agreedCancel(f found) error {
-	if f.status != statusQueued || f.Attempts == 0 {
+	switch {
+	case c.lane.Policy.Decide != policy.Firestore:
+		return nil
+	case f.status == statusRunning:
+		return c.tooLate(f)
+	case f.status != statusQueued || f.Attempts == 0:
 		return nil
 	}
 	r := f.Record
@@ -121,6 +126,11 @@ func (c *call) agreedCancel(f found) error {
 		return c.nothingToCancel(f.Ticket, f.status)
 	}
 	return nil
+}
+
+func (c *call) tooLate(f found) error {
+	c.about(c.id, f.Ticket, statusRunning)
+	return problem.New(problem.Conflict, "The request is running: it cannot be cancelled any more. Ask for its result.")
 }
 
 func (c *call) nothingToCancel(ticket int64, status string) error {

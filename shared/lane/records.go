@@ -56,7 +56,7 @@ func (s Records) Persist(ctx context.Context, l Lane, e taskqueue.Envelope, r sl
 	whole := durable(l, e, r)
 	held, err := s.put(ctx, l, whole, e.IdempotencyKey != "")
 	switch {
-	case err == nil && (held.Ticket != r.Ticket || held.Fence != r.Fence):
+	case err == nil && !same(held, whole):
 		return known(held), nil
 	case errors.Is(err, record.ErrInvalid):
 		// No later try can do better: the record stays in Redis for its retention.
@@ -141,9 +141,18 @@ func (s Records) put(ctx context.Context, l Lane, r record.Record, keyed bool) (
 	if err != nil {
 		return record.Record{}, err
 	}
-	same := held.Ticket == r.Ticket && held.Fence == r.Fence
-	s.flushed(ctx, l, slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same, Keyed: keyed})
+	req := slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same(held, r), Keyed: keyed}
+	if held.Ticket == r.Ticket {
+		req.Held = slot.Status(held.Status)
+	}
+	s.flushed(ctx, l, req)
 	return held, nil
+}
+
+// same says that what the store holds is r: a run that was decided may have been purged before it finished, of the same ticket and
+// fence.
+func same(held, r record.Record) bool {
+	return held.Ticket == r.Ticket && held.Fence == r.Fence && held.Status == r.Status
 }
 
 // later leaves r to a flush task. Where a task cannot hold all of it the response is cut: what was submitted can be run again

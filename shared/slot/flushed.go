@@ -19,6 +19,8 @@ type FlushedRequest struct {
 	Ticket, Fence int64
 	// Same says that the durable record has the response that Redis has; else the one in Redis goes at once.
 	Same bool
+	// Held is how the request ended by the durable record, where that is not as Redis has it: its first end stays. Empty: the same.
+	Held Status
 	// Keyed says that the client can ask again under the same id: then the record stays as a tombstone for the retention, else
 	// for FlushedLife.
 	Keyed bool
@@ -28,7 +30,7 @@ type FlushedRequest struct {
 // another outcome of that request. See Reserve for errors.
 func (s *Store) Flushed(ctx context.Context, lane Lane, req FlushedRequest) error {
 	r, err := s.run(ctx, flushedScript, lane, KeysOf(lane.Key).record(req.ID),
-		req.Ticket, req.Fence, bit(req.Same), bit(req.Keyed), FlushedResponse, ms(FlushedLife))
+		req.Ticket, req.Fence, bit(req.Same), bit(req.Keyed), FlushedResponse, ms(FlushedLife), string(req.Held))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 -- ARGV +1 ticket  +2 fence of the lease that ended it  +3 1: the response that is durable is this one
 --      +4 1: the record stays as a tombstone for the retention, 0: as long as a response at most
 --      +5 longest response to keep, bytes  +6 how long after its end one is kept, ms
+--      +7 how the request ended by what is durable ('': as Redis has it)
 -- Reply: OK | KEPT   the record is another outcome: nothing changed
 -- Invariant: what is deleted is durable. It frees before it writes.
 
@@ -18,6 +19,6 @@ else
 end
 redis.call('ZREMRANGEBYSCORE', F, int(narg(1)), int(narg(1)))
 passWhenFull()
-redis.call('HSET', REC, 'durable', '1')
+redis.call('HSET', REC, 'durable', '1', 'status', arg(7) ~= '' and arg(7) or status)
 if arg(4) == '0' then redis.call('PEXPIREAT', REC, soon) end
 return reply('OK')

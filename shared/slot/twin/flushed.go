@@ -28,6 +28,9 @@ func (s *Store) Flushed(ctx context.Context, l slot.Lane, req slot.FlushedReques
 	}
 	c.f = slices.DeleteFunc(c.f, func(e ended) bool { return e.ticket == req.Ticket })
 	r.durable = "1"
+	if req.Held != "" {
+		r.status = string(req.Held)
+	}
 	if !req.Keyed {
 		r.end = soon
 	}

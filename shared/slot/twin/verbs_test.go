@@ -113,6 +113,7 @@ func (p *pair) flushed() {
 	req := slot.FlushedRequest{
 		ID: g.request, Ticket: g.Ticket, Fence: g.Fence + int64(rapid.IntRange(0, 4).Draw(p.T, "other")/4),
 		Same: rapid.IntRange(0, 3).Draw(p.T, "same") > 0, Keyed: rapid.Bool().Draw(p.T, "keyed"),
+		Held: rapid.SampledFrom([]slot.Status{"", "", slot.Done, slot.Dead}).Draw(p.T, "held"),
 	}
 	both(p, "flushed", func(v verbs) (struct{}, error) { return struct{}{}, v.Flushed(p.Context(), p.lane, req) })
 }
