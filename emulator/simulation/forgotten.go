@@ -124,6 +124,8 @@ func (o *oracle) excuse(lane string, a, r *life) string {
 	switch {
 	case a.evicted:
 		return PlaceGivenUp
+	case a.returned || r.returned:
+		return CancelForgotten
 	case a.resent:
 		return SentAgain
 	}

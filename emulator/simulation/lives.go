@@ -35,11 +35,14 @@ type life struct {
 	byStore bool
 	// decree is the fence of the record by which it did.
 	decree int64
-	// place is the ticket that it got last.
-	place int64
+	// begun is the ticket that it got first, place the one that it got last.
+	begun, place int64
 	// purged is when it was, outlives says that its cancellation does outlive Redis: somebody was told so.
 	purged   time.Time
 	outlives bool
+	// cancelled is the place that it had when it was, returned says that it came back nevertheless.
+	cancelled int64
+	returned  bool
 	// evicted says that its place was given up after a loss.
 	evicted bool
 }
@@ -63,11 +66,11 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		// Redis does not know how it ended: the place is given up again, or there is another run.
 	case r.status == slot.Outcome(slot.Cancelled) && (!req.Adopt || req.Redrive):
 		o.nextLife(r, req.Submitted)
+	case r.status == slot.Outcome(slot.Cancelled) && req.Adopt && req.Ticket > r.cancelled && len(o.losses) > 0:
+		// It had another task, of a place that it got when Redis had forgotten the one that was cancelled, or the other way round.
+		o.comesBack(b, r)
 	case r.status == slot.Outcome(slot.Cancelled) && o.lostSince(r.ended) && (!r.outlives || r.flushes > 0):
-		o.except(CancelForgotten, b.key, "%s", label(r.id))
-		if r.status, r.started = "", false; !r.acked.IsZero() {
-			o.pending++
-		}
+		o.comesBack(b, r)
 	case o.world.Decide && r.byStore && r.status == slot.Accept: // who runs it finds the result
 	case o.world.Decide && r.byStore:
 		o.except(DecidedAnew, b.key, "%s", label(r.id))
@@ -76,8 +79,21 @@ func (o *oracle) begins(b *laneBook, r *requestBook, req slot.ReserveRequest, ti
 		o.violate(b.key, "I5: %s has ended (%s), and gets another place", label(r.id), r.status)
 	}
 	r.resent = r.resent || !req.Adopt && o.lostSince(r.placed)
+	if r.begun == 0 {
+		r.begun = ticket
+	}
+	r.returned = r.returned || req.Adopt && ticket < r.begun // a task of an earlier life, which Redis knows no longer to be over
 	b.lives[ticket], r.placed, r.place = r.life, time.Now(), ticket
 	delete(b.lost, ticket)
+}
+
+// comesBack sees that a request is taken up which had been cancelled.
+func (o *oracle) comesBack(b *laneBook, r *requestBook) {
+	o.except(CancelForgotten, b.key, "%s", label(r.id))
+	r.status, r.started, r.returned = "", false, true
+	if !r.acked.IsZero() {
+		o.pending++
+	}
 }
 
 func (o *oracle) nextLife(r *requestBook, arrived time.Time) {
@@ -91,7 +107,7 @@ func (o *oracle) end(r *requestBook, l *life, status slot.Outcome, fence int64) 
 	if l.status == "" && !l.acked.IsZero() {
 		o.pending--
 	}
-	l.status, l.fence, l.ended, l.touched = status, fence, time.Now(), time.Now()
+	l.status, l.fence, l.ended, l.touched, l.cancelled = status, fence, time.Now(), time.Now(), l.place
 	o.last = time.Now()
 	o.world.wakes.ended(r.lane, r.id)
 }
@@ -186,7 +202,7 @@ func (o *oracle) audit() {
 		o.decided(r, r.life)
 		o.kept(r, r.life, "all is over")
 		o.stands(r)
-		if r.status == slot.GiveUp && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
+		if r.status == slot.GiveUp && r.hadTask && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
 			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
 		}
 	}

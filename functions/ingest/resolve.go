@@ -54,11 +54,17 @@ func (c *call) settle(as slot.Resolution, message string) error {
 	}
 	ctx := c.r.Context()
 	var env taskqueue.Envelope
-	if as != slot.ResolveRetry && f.seen.Next.Request == c.id {
-		// What ends here may be run again from the dead letters, which need the body.
+	// What ends here may be run again from the dead letters, which need the body.
+	for again := true; as != slot.ResolveRetry && f.seen.Next.Request == c.id; again = false {
 		env, err = lane.Fetch(ctx, c.Bodies, c.lane.Slot.Key, f.seen)
 		if err != nil && !errors.Is(err, taskqueue.ErrNotFound) {
 			return problem.New(problem.Unavailable, "The task of the request cannot be read. Send the call again.").WithCause(err)
+		}
+		if err == nil || !again {
+			break
+		}
+		if f, err = c.lookUp(); err != nil { // it may have got another task meanwhile, or have none
+			return err
 		}
 	}
 	if as, err = c.agreed(ctx, env, f, as); err != nil {
@@ -76,7 +82,8 @@ func (c *call) settle(as slot.Resolution, message string) error {
 		return err
 	}
 	c.log(message, logging.Request, c.id, logging.Verdict, string(as))
-	if got.Status != slot.Open {
+	// Where nobody has looked for its payload its own task, which has it, makes a dead request durable when it comes.
+	if got.Status == slot.Done || got.Status == slot.Dead && f.seen.Next.Request == c.id {
 		if err := c.persistSettled(ctx, env); err != nil {
 			logging.FromContext(ctx).WarnContext(ctx, "record in Redis alone: its task takes it", logging.Request, c.id, logging.Error, err.Error())
 		}
@@ -92,14 +99,13 @@ const noRun = 0
 func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word slot.Resolution) (slot.Resolution, error) {
 	r, otherwise := f.Record, slot.ResolveRetry
 	r.ID, r.Fence, r.Status, r.Finished = c.id, noRun, slot.Dead, c.Clock.Now()
+	head := f.seen.Next.Request == c.id // of any other nobody has the payload
 	switch {
-	case f.seen.Next.Request != c.id: // the lane does not stand on it, and will say so; nobody has its payload
-		return word, nil
-	case f.Parked && word == slot.Skip:
-		otherwise = slot.Redrive
 	case word == slot.ResolveRetry || c.lane.Policy.Decide != policy.Firestore:
 		return word, nil
-	case f.status != statusUnknown || word == slot.Skip:
+	case head && f.Parked && word == slot.Skip:
+		otherwise = slot.Redrive
+	case !head || f.status != statusUnknown || word == slot.Skip:
 		c.about(c.id, f.Ticket, f.status)
 		return word, problem.New(problem.Conflict, unsettled(stateVerdict(f.status), word))
 	default:

@@ -211,6 +211,21 @@ func TestARedisThatWasRolledBack(t *testing.T) {
 			}
 			b.drains(t, task, fresh)
 		},
+		"a number that was adopted in the lost milliseconds is adopted again": func(t *testing.T, b *bundle) {
+			old := b.queued(t, "a")[0]
+			b.empty(t, slot.Marks{})
+			fresh := b.queued(t, "b")[0]
+			before := b.dump(t)
+			_, task := b.adopt(t, old)
+			b.rollBack(t, before)
+			b.lose(t, 3, slot.Marks{})
+			res, again := b.adopt(t, task)
+			if res.Verdict != slot.Reserved || again.Ticket != old.Ticket {
+				t.Errorf("%s ticket %d, want OK under %d", res.Verdict, again.Ticket, old.Ticket)
+			}
+			b.clock.Advance(time.Hour)
+			b.drains(t, again, fresh)
+		},
 		"what an operator said in the lost milliseconds holds": func(t *testing.T, b *bundle) {
 			tasks := b.queued(t, "a", "b", "c")
 			b.lose(t, 2, slot.Marks{Paused: true, Purged: tasks[1].Ticket, Parked: []int64{tasks[1].Ticket}})

@@ -47,7 +47,9 @@ if driven == 0 then
         end
         return finally('DONE', 'status', 'cancelled', 'durable', '0')
       end
-      if t < s.u and not inGap(t) and not status then return finally('DONE', 'status', 'expired', 'durable', '1') end
+      -- A replica that took over may lack that a number of an earlier life was adopted.
+      local unadopted = t < s.inc and s.gaps ~= ''
+      if t < s.u and not inGap(t) and not status and not unadopted then return finally('DONE', 'status', 'expired', 'durable', '1') end
     end
     save()
     return reply('UNKNOWN')

@@ -93,7 +93,8 @@ func (s *start) find() (out slot.Started, over bool) {
 			}
 			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Cancelled}), true
 		}
-		if t < s.s.u && s.gapOf(t) == 0 && !known {
+		unadopted := t < s.s.inc && len(s.s.gaps) > 0
+		if t < s.s.u && s.gapOf(t) == 0 && !known && !unadopted {
 			return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Expired, Durable: true}), true
 		}
 	}
