@@ -39,7 +39,12 @@ func TestSimulation(t *testing.T) {
 			t.Parallel()
 			for total.acknowledged() < *requests {
 				s := simulation.Draw(next.Add(1))
-				if r := simulation.Run(t, s); !total.add(r) {
+				r := simulation.Run(t, s)
+				ok, due := total.add(r)
+				if due && *record != "" {
+					total.write(t, *record) // a long run that is ended early has come to something too
+				}
+				if !ok {
 					t.Errorf("%v\n%s\nreplay: go test ./emulator/simulation -run TestSimulation -seed %d -trace", r.Scenario,
 						strings.Join(r.Violations, "\n"), s.Seed)
 				}
@@ -70,6 +75,9 @@ func replay(t *testing.T, seed uint64) {
 	}
 }
 
+// recordEvery is after how many requests -record writes what it has.
+const recordEvery = 50_000
+
 // sums adds up runs.
 type sums struct {
 	mu                                    sync.Mutex
@@ -91,7 +99,8 @@ func (s *sums) acknowledged() int {
 	return s.requests
 }
 
-func (s *sums) add(r simulation.Result) (ok bool) {
+// add says whether the run kept all promises, and whether it is time to record the sums.
+func (s *sums) add(r simulation.Result) (ok, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seeds++
@@ -114,7 +123,8 @@ func (s *sums) add(r simulation.Result) (ok bool) {
 	if len(r.Violations) > 0 {
 		s.broken++
 	}
-	return len(r.Violations) == 0
+	due = s.requests/recordEvery > (s.requests-r.Requests)/recordEvery
+	return len(r.Violations) == 0, due
 }
 
 func (s *sums) String() string {

@@ -53,6 +53,13 @@ func TestFlushed(t *testing.T) {
 				t.Errorf("%+v, want a tombstone", res)
 			}
 		},
+		"the first end stays, where the durable one is another": func(t *testing.T, b *bundle) {
+			r := b.ends(t, 1)
+			b.flushed(t, r, func(req *slot.FlushedRequest) { req.Same, req.Held = false, slot.Dead })
+			if res := b.reserve(t, ingest("a")).Record; res.Status != slot.Dead || !res.Durable || len(res.Response) != 0 {
+				t.Errorf("%+v, want a tombstone of a dead one", res)
+			}
+		},
 		"another outcome of the request is left alone": func(t *testing.T, b *bundle) {
 			r := b.ends(t, slot.FlushedResponse+1)
 			for _, edit := range []func(*slot.FlushedRequest){
