@@ -17,7 +17,8 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 		short(req.Grant.Fence), req.Outcome, res.Verdict, res.Outcome, short(res.Next.Ticket), ahead(res.Next.Due, res.Now), res.Next.Here, ahead(res.Next.At, res.Now))
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
 	t, lf := b.open[req.Grant.Ticket], o.lifeOf(r, req.Grant.Ticket)
-	if res.Verdict == slot.Lost && (lf.status != "" && !lf.byStore && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+	cancelled := lf.status == slot.Outcome(slot.Cancelled) // over the head of a run whose lease had lapsed
+	if res.Verdict == slot.Lost && !cancelled && (lf.status != "" && !lf.byStore && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
 		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
 	}
 	if res.Verdict != slot.OK {
