@@ -43,6 +43,8 @@ type life struct {
 	// cancelled is the place that it had when it was, returned says that it came back nevertheless.
 	cancelled int64
 	returned  bool
+	// resolved says that an operator ended it.
+	resolved bool
 	// evicted says that its place was given up after a loss.
 	evicted bool
 }
@@ -120,6 +122,9 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 	}
 	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
 }
+
+// LetterEmpty: an operator says that a request is dead in the moment in which its task is handed on, so that nobody has its payload.
+const LetterEmpty = "dead by an operator's word, without its payload"
 
 // DecidedAnew: a request that the record store has decided gives up its place in Redis, which had not heard of it, and runs again
 // when its client sends it again.
@@ -203,6 +208,10 @@ func (o *oracle) audit() {
 		o.kept(r, r.life, "all is over")
 		o.stands(r)
 		if r.status == slot.GiveUp && r.hadTask && !(o.lostSince(r.ended) && !o.world.Durable) && (o.world.Durable || o.world.Operator) && !o.letter(r) {
+			if r.resolved || r.byStore {
+				o.except(LetterEmpty, r.lane, "%s", label(r.id))
+				continue
+			}
 			o.violate(r.lane, "dead letter of %s is missing", label(r.id))
 		}
 	}

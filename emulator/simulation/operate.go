@@ -312,6 +312,7 @@ func (o *oracle) settledBy(l slot.Lane, id string, res slot.Cancelling, err erro
 	}
 	delete(b.open, res.Ticket)
 	if lf.status == "" {
+		lf.resolved = true
 		o.end(r, lf, slot.Outcome(res.Status), fence)
 	}
 }

@@ -82,8 +82,10 @@ func (c *call) settle(as slot.Resolution, message string) error {
 		return err
 	}
 	c.log(message, logging.Request, c.id, logging.Verdict, string(as))
-	// Where nobody has looked for its payload its own task, which has it, makes a dead request durable when it comes.
-	if got.Status == slot.Done || got.Status == slot.Dead && f.seen.Next.Request == c.id {
+	// A dead request whose payload is not at hand is made durable by its own task, which has it, when that comes; one that was never
+	// confirmed may have none.
+	head := f.seen.Next
+	if got.Status == slot.Done || got.Status == slot.Dead && (env.ID != "" || head.Request == c.id && head.Unconfirmed()) {
 		if err := c.persistSettled(ctx, env); err != nil {
 			logging.FromContext(ctx).WarnContext(ctx, "record in Redis alone: its task takes it", logging.Request, c.id, logging.Error, err.Error())
 		}
