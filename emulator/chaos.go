@@ -22,7 +22,7 @@ func runChaos(ctx context.Context, args []string) error {
 	set.Float64Var(&o.Rate, "rate", 0, "requests a second, over all lanes (default 40)")
 	set.DurationVar(&o.Every, "every", 0, "mean time between two faults (default: one of each kind within -for, at most 3s)")
 	set.BoolVar(&o.Hold, "hold", false, "pause lanes, too; after a loss of Redis these may need a quarter of an hour, so give a longer -drain")
-	set.DurationVar(&o.Drain, "drain", 0, "longest wait for what waits at the end (default 5m)")
+	set.DurationVar(&o.Drain, "drain", 0, "longest time without an end while requests still wait, when all is calm (default 5m)")
 	only := set.String("faults", "", "comma-separated begins of the names of faults, such as \"kill,redis failover\" (default: all)")
 	if err := parse(set, args); err != nil {
 		return err

@@ -26,7 +26,8 @@ type Options struct {
 	Rate float64
 	// Hold has the operator pause lanes. After a loss of Redis these may need a quarter of an hour.
 	Hold bool
-	// Drain bounds the wait for what waits at the end.
+	// Drain is how long no request may end while some still wait, when all is calm: after losses of Redis in quick succession a lane
+	// waits for what was accepted before the first.
 	// Default: 5m.
 	Drain time.Duration
 	// Dir is where the processes write their lines, and faults.log is.

@@ -33,11 +33,9 @@ type settled struct {
 // settle waits until every acknowledged request has ended, delivers the tasks that are left, and has the results replayed.
 func (w *world) settle() settled {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(w.ctx, w.options.Drain)
-	defer cancel()
 	w.clients.going.Wait()
 	var s settled
-	s.stuck = w.ends(ctx)
+	s.stuck = w.ends(w.ctx)
 	s.took = time.Since(began)
 	w.say("all has ended after %s", s.took.Round(time.Millisecond))
 	s.calls = len(w.target.all())
@@ -73,16 +71,20 @@ func each(requests []*request, f func(*request) bool) (list []*request) {
 	return list
 }
 
-// ends waits until all acknowledged requests have ended, and returns those that have not.
+// ends waits until all acknowledged requests have ended, and returns those that have not when none has ended for Options.Drain.
 func (w *world) ends(ctx context.Context) (open []*request) {
 	for _, r := range w.clients.list() {
 		if !r.acked.IsZero() {
 			open = append(open, r)
 		}
 	}
-	for told := time.Now(); ; pause(ctx, time.Second) {
-		open = each(open, func(r *request) bool { return !w.ended(ctx, r) })
-		if len(open) == 0 || ctx.Err() != nil {
+	told, last := time.Now(), time.Now()
+	for ; ; pause(ctx, time.Second) {
+		before := len(open)
+		if open = each(open, func(r *request) bool { return !w.ended(ctx, r) }); len(open) < before {
+			last = time.Now()
+		}
+		if len(open) == 0 || ctx.Err() != nil || time.Since(last) > w.options.Drain {
 			return open
 		}
 		if time.Since(told) > 10*time.Second {

@@ -40,7 +40,8 @@ func explain(key string, s slot.State, failed slot.Record) why {
 	switch {
 	case s.QuarantineUntil > s.Now:
 		w.Reason, w.Until = whyQuarantine, timestamp(s.QuarantineUntil)
-		w.Detail = "Redis was lost: nothing starts before every lease of before has run out."
+		w.Detail = "Redis was lost: nothing starts before every lease of before has run out, and nothing new before what was accepted " +
+			"earlier has had time to come back."
 	case s.Paused:
 		w.Reason, w.Detail, w.Clear = string(slot.StandsPaused), "The lane was paused.", "POST "+lane+"/resume"
 	case s.Stands != "":
