@@ -140,7 +140,9 @@ func TestStepsRunHere(t *testing.T) {
 	}
 	for id, commands := range map[string][]string{
 		"vet": {"go vet ./..."},
-		"test": {"go test -race -timeout 30m $(go list ./... | grep -vE \"$without_race\")", "go test -timeout 20m ./emulator/console",
+		"test": {`packages() { go list ./... | grep -vE "$alone" | grep -E "$@" "$plain"; }`, "go test -race -timeout 30m $(packages -v)",
+			"go test -race -timeout 10m ./shared/slot -run 'Hub|Wakeup|Hundred|Rivals|NoRun|Paused|Intervals'", "go test -p 3 -timeout 20m $(packages)",
+			"plain='/emulator/(console|compare|chaos|stack)$|/shared/slot(/twin)?$|/functions$|/terraform$'", "alone='/emulator/(simulation|walkthrough)$'",
 			"SERIATIM_ALONE=1 go test -timeout 20m ./emulator/walkthrough", "-run 'TestSimulation$' -requests 1000", "go test -timeout 10m ./emulator/simulation", "redis-server redis-tools chromium"},
 		"terraform-test": {"terraform -chdir=terraform test"},
 	} {
