@@ -72,14 +72,15 @@ func (m *Marks) Unpark(ctx context.Context, key string, ticket int64) error {
 }
 
 // await keeps that a task of the lane comes as late as at, so that after a loss of Redis what is new waits for it: only where
-// that is later than any lease, since a loss is followed by a quarantine of as long, and in blocks that grow by half, so that a
-// backlog of n costs O(log n) writes. Where it fails the request is as safe as ever, but for its place after a loss.
+// that is later than any lease, since a loss is followed by a quarantine of as long, and in blocks that grow by half of the backlog,
+// so that one of n costs O(log n) writes. What only waits for a loss of before is no backlog: else one loss after the other would
+// hold a lane for ever longer. Where it fails the request is as safe as ever, but for its place after a loss.
 func (m *Marks) await(ctx context.Context, l Lane, v View, at int64) {
 	in := at - v.Now
 	if !m.kept() || in <= l.Slot.Lease.Milliseconds() || at <= v.Horizon {
 		return
 	}
-	until := v.Now + in + in/2
+	until := at + (at-min(max(v.Now, v.Reach), at))/2
 	for reached := int64(0); reached < at; { // who comes meanwhile shares the write, which may not reach as far
 		got, err, _ := m.wait.Do(l.Slot.Key, func() (any, error) {
 			held, err := m.store.Change(ctx, l.Slot.Key, func(held *marks.Marks) { held.Await(time.UnixMilli(until)) })

@@ -71,6 +71,25 @@ func TestAHorizonGrowsInBlocks(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsForALossIsNoBacklog(t *testing.T) {
+	t.Parallel()
+	b := &book{Store: marks.NewMemory(time.Now)}
+	m := NewMarks(b, b)
+	l := Lane{Slot: slot.Lane{Key: "k", Lease: 5 * time.Second}}
+	now := time.Now().UnixMilli()
+	reach := now + 60_000
+	for loss := range 10 { // each empties Redis before the lane has started anything, and finds ten seconds of new work
+		m.await(t.Context(), l, View{Seen: slot.Seen{Now: now, Horizon: reach, Reach: reach}}, reach+10_000)
+		if reach += 15_000; b.horizon() != reach {
+			t.Fatalf("loss %d: the horizon is %d ms after what the lane waited for, want the new work and half of it, 15000", loss, b.horizon()-reach+15_000)
+		}
+	}
+	m.await(t.Context(), l, View{Seen: slot.Seen{Now: now, Reach: reach}}, reach-10_000) // adopted: it comes before what is new
+	if b.horizon() != reach {
+		t.Errorf("a task before what the lane waits for moved the horizon by %d ms", b.horizon()-reach)
+	}
+}
+
 func TestWhoComesMeanwhileIsCoveredToo(t *testing.T) {
 	t.Parallel()
 	b := &book{Store: marks.NewMemory(time.Now)}

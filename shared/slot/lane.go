@@ -83,6 +83,9 @@ type Seen struct {
 	Interval time.Duration
 	// Horizon is the Redis instant in milliseconds until which, as is known outside Redis, tasks of the lane may come; 0: none.
 	Horizon int64
+	// Reach is the Redis instant in milliseconds until which what is new waits, after a loss of Redis, for what was accepted before it;
+	// 0: never. The Horizon is no earlier.
+	Reach int64
 	// Lost is the Redis instant in milliseconds at which it was found that Redis had lost the lane, or the last of it; 0: never.
 	Lost int64
 	// Next is the head after the call.

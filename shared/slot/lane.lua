@@ -131,7 +131,8 @@ local function save()
 end
 
 local function reply(verdict, ...)
-  return { verdict, 'now', int(now), 'inc', int(s.inc), 'isi', int(s.isi), 'horizon', int(s.horizon), 'lost', int(s.lost), ... }
+  return { verdict, 'now', int(now), 'inc', int(s.inc), 'isi', int(s.isi), 'horizon', int(s.horizon), 'reach', int(s.reach),
+    'lost', int(s.lost), ... }
 end
 
 -- Entries of open tickets.
@@ -349,9 +350,10 @@ local function stands(h, e)
   if unknown(h, e) then return 'unknown' end
   if blocked ~= '' and string.find(blocked, '|' .. e.target .. '|', 1, true) then return 'target-paused' end
 end
--- standingUntil is when the task of a request on a lane that stands comes again to keep it durable; k is its snooze count.
+-- standingUntil is when the task of a request on a lane that stands comes again to keep it durable; k is its snooze count. At most
+-- about an hour: if Redis is lost meanwhile, that is how long the lane waits for it once it goes on.
 local function standingUntil(k, jitter)
-  return math.floor(now + math.min(600000 * 2 ^ math.max(0, math.min(k, 10)), 43200000) * jitter)
+  return math.floor(now + math.min(600000 * 2 ^ math.max(0, math.min(k, 10)), HOUR) * jitter)
 end
 local function free(h, e) return running() < n and not stands(h, e) end
 

@@ -255,7 +255,7 @@ func (r *reply) duration(name string, unit time.Duration) time.Duration {
 
 func (r *reply) seen() Seen {
 	return Seen{
-		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond), Horizon: r.int("horizon"), Lost: r.int("lost"),
+		Now: r.int("now"), Incarnation: r.int("inc"), Interval: r.duration("isi", time.Microsecond), Horizon: r.int("horizon"), Reach: r.int("reach"), Lost: r.int("lost"),
 		Next: Head{
 			Ticket: r.int("h"), Request: r.fields["hr"], K: int(r.int("hk")), Due: r.int("hdue"), Here: r.bool("hhere"),
 			Deadline: r.int("hp"), At: r.int("hat"), Seen: r.int("hseen"),

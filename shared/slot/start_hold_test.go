@@ -11,12 +11,12 @@ import (
 func TestStartOnAHeldLane(t *testing.T) {
 	t.Parallel()
 	both(t, map[string]func(*testing.T, *bundle){
-		"a lane that stands sends even the head to sleep, twice as long each time, to half a day": func(t *testing.T, b *bundle) {
+		"a lane that stands sends even the head to sleep, twice as long each time, to an hour": func(t *testing.T, b *bundle) {
 			task := b.queued(t, "a")[0]
 			for _, reason := range []slot.Standing{slot.StandsPaused, slot.StandsTargetPaused} {
 				b.pause(t, reason == slot.StandsPaused)
 				b.store.Paused = func(context.Context) ([]string, error) { return []string{"other", "shop"}, nil }
-				for k, want := range map[int]time.Duration{0: 10 * time.Minute, 1: 20 * time.Minute, 6: 640 * time.Minute, 7: 12 * time.Hour, 99: 12 * time.Hour} {
+				for k, want := range map[int]time.Duration{0: 10 * time.Minute, 1: 20 * time.Minute, 2: 40 * time.Minute, 3: time.Hour, 99: time.Hour} {
 					task.K = k
 					if res := b.start(t, task); res.Verdict != slot.Snoozed || res.Reason != string(reason) || res.At != after(b.clock.Now(), want) {
 						t.Errorf("k %d: %+v, want SNOOZE %s by %v", k, res, reason, want)

@@ -36,10 +36,10 @@ func (c *call) stands(h int64, e *entry) slot.Standing {
 	return ""
 }
 
-// standingUntil is when the task of a request on a lane that stands comes again.
+// standingUntil is when the task of a request on a lane that stands comes again, at most about an hour from now.
 func (c *call) standingUntil(k int, jitter float64) int64 {
 	jitter = math.Round(jitter*1000) / 1000
-	return int64(math.Floor(float64(c.now) + min(600000*math.Pow(2, float64(max(0, min(k, 10)))), 43200000)*jitter))
+	return int64(math.Floor(float64(c.now) + min(600000*math.Pow(2, float64(max(0, min(k, 10)))), 3600000)*jitter))
 }
 
 // afresh restarts what the lane learns after it stood.

@@ -177,7 +177,7 @@ func (c *call) without(r Rule) bool { return c.store.without[r] }
 
 // seen is what every answer carries; next says whether it tells the head.
 func (c *call) seen(next bool) slot.Seen {
-	out := slot.Seen{Now: c.now, Incarnation: c.s.inc, Interval: time.Duration(c.s.isi) * time.Microsecond, Horizon: c.s.horizon, Lost: c.s.lost}
+	out := slot.Seen{Now: c.now, Incarnation: c.s.inc, Interval: time.Duration(c.s.isi) * time.Microsecond, Horizon: c.s.horizon, Reach: c.s.reach, Lost: c.s.lost}
 	if next {
 		out.Next = c.nextHead()
 	}
