@@ -17,6 +17,7 @@ type told struct {
 	events   []event
 	losses   []loss
 	back     []string // requests whose task came at 8 ms
+	differ   []*request
 }
 
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -49,7 +50,11 @@ func (s told) check(t *testing.T) (broken, excepted map[string]int) {
 		w.deliveries.byID = map[string][]*delivery{id: {{start: at(8), end: at(9), status: http.StatusOK}}}
 	}
 	c := newChecker(w)
-	c.requestsEnd(settled{})
+	var found settled
+	for _, r := range s.differ {
+		found.wrong = append(found.wrong, differing{r, "another answer"})
+	}
+	c.requestsEnd(found)
 	c.overlaps()
 	c.ordered()
 	c.rerunsExplained()
@@ -69,6 +74,7 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 	lateAttempt.attempt = 2
 	cut := ran(1, "one-0", 1, 10, 20)
 	cut.outcome, cut.answer = gone, ""
+	one := submitted(1, "one-0", 0, 1)
 	kill := event{kind: "kill", what: "executor-1.1", from: at(15), to: at(16)}
 	for name, tt := range map[string]struct {
 		told
@@ -129,6 +135,14 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 			calls:    []call{ran(2, "one-0", 1, 10, 20), ran(1, "one-0", 2, 21, 30)},
 			losses:   []loss{{kind: "redis emptied", from: at(5), at: at(5), up: at(6)}},
 		}, excepted: map[string]int{lateTask: 1}},
+		"the new before the old, granted before the task came": {told: told{
+			requests: []*request{
+				submitted(1, "one-0", 0, 1), with(submitted(2, "one-0", 6, 7), func(r *request) { r.started = "2026-01-01T00:00:00.007Z" }),
+			},
+			calls:  []call{ran(2, "one-0", 1, 10, 20), ran(1, "one-0", 2, 21, 30)},
+			losses: []loss{{kind: "redis emptied", from: at(5), at: at(5), up: at(6)}},
+			back:   []string{"id-1"},
+		}, excepted: map[string]int{lateTask: 1}},
 		"out of order, as the first grant led to no call": {told: told{
 			requests: []*request{submitted(1, "three-0", 0, 1), submitted(2, "three-0", 2, 3)},
 			calls:    []call{ran(2, "three-0", 5, 10, 20), lateAttempt},
@@ -158,6 +172,27 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 			},
 			calls: []call{ran(1, "quick-0", 1, 10, 20), ran(2, "quick-0", 2, 70, 80)},
 		}, broken: map[string]int{"pace": 1}},
+		"too soon, before a flush was noticed": {told: told{
+			requests: []*request{
+				with(submitted(1, "quick-0", 0, 1), func(r *request) { r.started = "2026-01-01T00:00:00.010Z" }),
+				with(submitted(2, "quick-0", 0, 1), func(r *request) { r.started = "2026-01-01T00:00:00.059Z" }),
+			},
+			calls:  []call{ran(1, "quick-0", 1, 10, 20), ran(2, "quick-0", 2, 70, 80)},
+			losses: []loss{{kind: "redis flushed", from: at(30), at: at(30), up: at(30)}},
+		}, excepted: map[string]int{ungranted: 1}},
+		"twice, as Redis was flushed between the grant and the call": {told: told{
+			requests: []*request{submitted(1, "one-0", 0, 1)}, calls: []call{ran(1, "one-0", 1, 10, 20), ran(1, "one-0", 2, 21, 30)},
+			events: []event{{kind: "redis flushed", from: at(8), to: at(9)}},
+		}},
+		"another answer": {told: told{
+			requests: []*request{one}, calls: []call{ran(1, "one-0", 1, 10, 20), ran(1, "one-0", 2, 51, 60)}, differ: []*request{one},
+			losses: []loss{{kind: "redis emptied", from: at(40), at: at(40), up: at(50)}},
+		}, broken: map[string]int{"replay": 1}},
+		"another answer, as the first one had not reached Firestore when Redis was emptied": {told: told{
+			requests: []*request{one}, calls: []call{ran(1, "one-0", 1, 10, 20), ran(1, "one-0", 2, 51, 60)}, differ: []*request{one},
+			losses: []loss{{kind: "redis emptied", from: at(40), at: at(40), up: at(50)}},
+			events: []event{{kind: "firestore frozen", from: at(15), to: at(35)}},
+		}, excepted: map[string]int{unflushed: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

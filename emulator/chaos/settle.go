@@ -27,7 +27,13 @@ type settled struct {
 	calls   int           // of the target, before the forced deliveries and replays
 	stuck   []*request
 	replays int
-	wrong   []string // replays and results that differ from what was answered before
+	wrong   []differing
+}
+
+// differing is a replay or result of a request that differs from what was answered before.
+type differing struct {
+	request *request
+	text    string
 }
 
 // settle waits until every acknowledged request has ended, delivers the tasks that are left, and has the results replayed.
@@ -159,7 +165,7 @@ func (w *world) replay(s *settled) {
 	wrong := func(r *request, format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		s.wrong = append(s.wrong, w.tell(r)+": "+fmt.Sprintf(format, args...))
+		s.wrong = append(s.wrong, differing{r, fmt.Sprintf(format, args...)})
 	}
 	each(w.clients.list(), func(r *request) bool {
 		if r.status != "done" {
