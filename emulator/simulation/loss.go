@@ -180,7 +180,7 @@ func (p *plain) mark(key string, args []string) int64 {
 	if args[5] != "" {
 		cause = args[5]
 	}
-	p.newest = max(number+apart, whole(args[1])+apart, now)
+	p.newest = max(number+apart, whole(args[1])+apart, time.Now().UnixMicro())
 	p.texts[key] = fmt.Sprintf("%d|%d|%d|%s|%s|%d", p.newest, till(quarantine, args[2]), till(restore, args[3]), args[0], cause, number)
 	return 1
 }

@@ -131,15 +131,26 @@ func TestTable(t *testing.T) {
 				if late {
 					s.Faults.Late, dispatches, makespan = 0.002, l.lateDispatches, l.late
 				}
-				r := simulation.Run(t, s)
-				for _, v := range r.Violations {
-					t.Error(v)
+				// Of few requests now and then one is late, and costs some forty dispatches: the table is of the mean.
+				seeds := uint64(1)
+				if late && l.requests < 1000 {
+					seeds = 12
 				}
-				took := float64(r.Makespan) / float64(r.Ideal())
+				var per, took, scripts, looks float64
+				for s.Seed = 1; s.Seed <= seeds; s.Seed++ {
+					r := simulation.Run(t, s)
+					for _, v := range r.Violations {
+						t.Error(v)
+					}
+					per += ratio(r) / float64(seeds)
+					took += float64(r.Makespan) / float64(r.Ideal()) / float64(seeds)
+					scripts += float64(calls(r)) / float64(l.requests) / float64(seeds)
+					looks += float64(r.Calls["get"]) / float64(l.requests) / float64(seeds)
+				}
 				line := fmt.Sprintf("%-32s late=%-5t %.2f / %.3f (table %.2f / %.3f), %.2f scripts and %.2f look-ups a request", l.name, late,
-					ratio(r), took, dispatches, makespan, float64(scripts(r))/float64(l.requests), float64(r.Calls["get"])/float64(l.requests))
+					per, took, dispatches, makespan, scripts, looks)
 				t.Log(line)
-				if ratio(r) > dispatches || took > makespan {
+				if per > dispatches || took > makespan {
 					t.Errorf("worse than the table: %s", line)
 				}
 			}
@@ -147,7 +158,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func scripts(r simulation.Result) (n int) {
+func calls(r simulation.Result) (n int) {
 	for _, verb := range []string{"reserve", "start", "finish", "renew", "confirm", "void", "missing", "settle", "kick"} {
 		n += r.Calls[verb]
 	}

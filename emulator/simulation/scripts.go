@@ -106,7 +106,7 @@ func fresh(answer any) bool {
 	case slot.Seen:
 		seen = a
 	}
-	return seen.Incarnation > 0 && seen.Now < seen.Incarnation+slot.NewFor.Milliseconds()
+	return seen.Incarnation > 0 && seen.Now < seen.Incarnation/1000+slot.NewFor.Milliseconds()
 }
 
 // command is one call: run runs it and lets the oracle see the answer. Each time that it is sent it goes to the server that is

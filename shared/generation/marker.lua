@@ -1,6 +1,7 @@
 -- marker.lua gives this server a generation of its own, unless the marker fits by now.
 --
--- KEYS[1] string  the marker: 'number|quarantineUntil|restoreUntil|identity|cause|previous number', instants in Redis ms
+-- KEYS[1] string  the marker: 'number|quarantineUntil|restoreUntil|identity|cause|previous number', instants in Redis ms,
+--                  numbers from Redis microseconds on
 --
 -- ARGV[1] identity of this server   ARGV[2] lowest number that fits: the highest that the caller has seen
 -- ARGV[3] quarantine ms (0: none)   ARGV[4] restoring time ms (0: none)   ARGV[5] life of the marker ms
@@ -9,8 +10,8 @@
 -- Reply: 1 if it has changed the marker, else 0. Replay-safe: what it writes fits, so the same call once more changes nothing.
 
 -- Lanes of a generation number their tickets from it on, and a repair skips 30,000 of them: numbers of two generations lie
--- further apart. Not much further, so that the clock outruns them: a caller that missed a generation would else make one of the
--- same number.
+-- further apart. Not further than the clock goes in 60 ms: a caller that missed a generation, or knows none, as its process has just
+-- begun, would else make one of the same number, or a lower one.
 local APART = 60000
 
 local function int(x) return string.format('%.0f', x) end
@@ -27,6 +28,7 @@ end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local tick = clock[1] * 1000000 + clock[2]
 -- What has been promised is not shortened by a caller with a shorter lease.
 local function till(old, length)
   if length == 0 then return 0 end
@@ -34,7 +36,7 @@ local function till(old, length)
 end
 
 redis.call('SET', KEYS[1], table.concat({
-  int(math.max(number + APART, tonumber(ARGV[2]) + APART, now)), int(till(quarantine, tonumber(ARGV[3]))),
+  int(math.max(number + APART, tonumber(ARGV[2]) + APART, tick)), int(till(quarantine, tonumber(ARGV[3]))),
   int(till(restore, tonumber(ARGV[4]))), ARGV[1], ARGV[6] ~= '' and ARGV[6] or cause, int(number),
 }, '|'), 'PX', ARGV[5])
 return 1

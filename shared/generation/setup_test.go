@@ -28,7 +28,6 @@ const (
 	lease      = 6 * time.Minute
 	quarantine = 8 * 60 * 1000            // ms
 	restoring  = 32 * 24 * 60 * 60 * 1000 // ms
-	apart      = 60_000                   // between the numbers of two generations, where their clock does not say more
 )
 
 // process is a function instance: a tracker and its client.

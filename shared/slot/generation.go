@@ -11,7 +11,8 @@ import (
 
 // Generation is one life of Redis.
 type Generation struct {
-	// Number grows with every loss of Redis that was noticed; the first is 1.
+	// Number grows with every loss of Redis that was noticed: Redis microseconds, or a little more where losses follow one another at
+	// once. Of a Redis that is never lost it may be 1.
 	Number int64
 	// QuarantineUntil is the Redis instant in milliseconds before which nothing starts, 0 for none.
 	QuarantineUntil int64

@@ -152,7 +152,7 @@ func TestRepairOfAnOlderLane(t *testing.T) {
 			}
 		},
 		"a lane that begins twice in one generation does not take tasks of its first life for those of the second": func(t *testing.T, b *bundle) {
-			number := b.clock.Now() + 120_000 // ahead of the clock, as after several losses within a minute
+			number := b.clock.Now()*1000 + 120_000 // ahead of the clock, as after several losses at once
 			b.lose(t, number, slot.Marks{})
 			old := b.queued(t, "a", "b")
 			b.forget(t)
@@ -166,7 +166,7 @@ func TestRepairOfAnOlderLane(t *testing.T) {
 		},
 		"numbers go on growing when Redis is emptied as soon as something has run again": func(t *testing.T, b *bundle) {
 			tasks := b.queued(t, "a")
-			number := b.clock.Now()
+			number := b.clock.Now() * 1000
 			b.lose(t, number, slot.Marks{}) // a failover: the lane is there
 			late := ingest("b")
 			after := b.reserve(t, late)
@@ -186,6 +186,24 @@ func TestRepairOfAnOlderLane(t *testing.T) {
 			g := b.run(t, slot.StartRequest{Ticket: after.Ticket, Incarnation: res.Incarnation, Request: "b", Owner: "e"})
 			if g.Fence <= before.Fence {
 				t.Errorf("fence %d after %d", g.Fence, before.Fence)
+			}
+		},
+		"numbers go on growing when who begins the emptied lane knows of no loss before": func(t *testing.T, b *bundle) {
+			b.queued(t, "a")
+			b.lose(t, b.clock.Now()*1000, slot.Marks{}) // a failover, whose repair skips numbers
+			old := b.queued(t, "b")[0]
+			b.forget(t)
+			b.clock.Advance(time.Second)
+			b.lose(t, b.clock.Now()*1000, slot.Marks{}) // by a process that has just begun
+			fresh := b.queued(t, "c")[0]
+			if fresh.Ticket <= old.Ticket {
+				t.Errorf("ticket %d after %d: what is new is before what is old, and its fences are lower", fresh.Ticket, old.Ticket)
+			}
+			wantVerdict(t, b.start(t, old).Verdict, slot.UnknownTicket)
+			late := ingest("b")
+			late.Owner, late.Adopt, late.Ticket = "e", true, old.Ticket
+			if res := b.reserve(t, late); res.Ticket != old.Ticket || res.Position != 1 {
+				t.Errorf("what was accepted before the loss: %+v, want it first, under its ticket %d", res, old.Ticket)
 			}
 		},
 		"turns go on over the gap, twice": func(t *testing.T, b *bundle) {

@@ -77,7 +77,7 @@ type Head struct {
 type Seen struct {
 	// Now is the script's Redis time in milliseconds.
 	Now int64
-	// Incarnation is the Redis time at which this life of the lane began.
+	// Incarnation is the Redis time at which this life of the lane began, in microseconds: its first ticket.
 	Incarnation int64
 	// Interval is the start-to-start time that the lane has learned, 0 for none.
 	Interval time.Duration

@@ -24,7 +24,9 @@
 -- Reply: {verdict, name, value, name, value, ...}, all strings; RESTORE where ARGV[2] is wanted, and nothing has changed.
 -- A reply with a 'new' that is not '' tells the generation in which the lane has just begun a life: the caller makes sure that it
 -- is still that of Redis.
--- Instants are Redis milliseconds, made monotone per lane.
+-- Instants are Redis milliseconds, made monotone per lane. Tickets, fences and generations are numbers that begin at Redis
+-- microseconds: no lane takes a thousand tickets in a millisecond, so the clock outruns them, and what begins later has higher ones
+-- whoever begins it and however little that knows of what was before.
 -- Invariant: no write before the generation and the format have been checked; every key written has an expiry.
 
 local FORMAT = 1
@@ -33,7 +35,7 @@ local HOUR = 3600000
 local LIFE = 32 * DAY -- a task lives at most 31 days after its creation
 local SLACK = 3600000 -- the end of a lane moves in steps, not with every call
 local REPAIR = 30000 -- how far a repair skips tickets and fences: three seconds of a lane at its fastest, and less than APART of marker.lua
-local SPREAD = 25000 -- ms within which lives of a generation that is ahead of the clock have numbers of their own; with REPAIR, less than APART
+local SPREAD = 25000 -- within which lives of a generation that is ahead of the clock have numbers of their own; with REPAIR, less than APART
 local LONGEST = 3600000 -- no function instance works on a request longer than this
 local KEPT, SPARE = 100, 20 -- how many transitions a journal keeps, and by how many more it grows before it is cut
 local LISTED = 100000 -- how many ended requests a lane lists
@@ -66,6 +68,7 @@ local function narg(i) return tonumber(ARGV[ARGS + i]) end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local tick = clock[1] * 1000000 + clock[2]
 
 local s, dirty, grown, entries = { gaps = '', kickby = '', claimby = '', parked = '' }, {}, {}, {}
 for _, f in ipairs(NUMBERS) do s[f] = 0 end
@@ -77,7 +80,7 @@ do -- all at once: in a small hash Redis looks for every single field from the s
   end
 end
 local absent = s.format == 0
-if s.last > now then now = s.last end
+if s.last > now then now, tick = s.last, s.last * 1000 end
 
 local function set(field, value)
   if s[field] ~= value then s[field], dirty[field] = value, true end
@@ -198,10 +201,10 @@ local function begin()
   if not absent then return end
   set('format', FORMAT)
   set('gen', generation)
-  -- A repair has jumped ahead of the clock; the numbers of a generation begin above all of the one before. A lane may begin twice in
-  -- one generation, as who does not know yet that Redis was flushed begins it under the old one: no two lives have the same number,
-  -- else tasks of the first would be taken for those of tickets that have long ended.
-  local base = generation > now and generation + now % SPREAD or now
+  -- A generation that follows another within APART is ahead of the clock; its numbers begin above all of the one before. A lane may
+  -- begin twice in one generation, as who does not know yet that Redis was flushed begins it under the old one: no two lives have the
+  -- same number, else tasks of the first would be taken for those of tickets that have long ended.
+  local base = generation > tick and generation + tick % SPREAD or tick
   set('inc', base)
   set('nxt', base)
   set('u', base)
@@ -226,7 +229,10 @@ local function begin()
 end
 
 -- A lane may be new because Redis was emptied this moment, as long as nobody can have noticed; also to a call that is sent again.
-local function fresh() return now < math.min(s.inc, s.lost > 0 and s.lost or s.inc) + FRESH and int(s.gen) or '' end
+local function fresh()
+  local began = math.floor(s.inc / 1000)
+  return now < math.min(began, s.lost > 0 and s.lost or began) + FRESH and int(s.gen) or ''
+end
 
 -- u is the lowest ticket that never started and is not resolved.
 local function advance()

@@ -18,9 +18,10 @@ func TestReserveOnAnIdleLane(t *testing.T) {
 			req.Immediate = true
 			res := b.reserve(t, req)
 			now := b.clock.Now()
+			number := now * 1000 // numbers begin at microseconds
 			want := slot.Reservation{
-				Seen: slot.Seen{Now: now, Incarnation: now}, Verdict: slot.Run, Ticket: now,
-				Grant: slot.Grant{Ticket: now, Fence: now + 1, Expiry: after(now, b.lane.Lease), Attempt: 1, Owner: "ingest-a"},
+				Seen: slot.Seen{Now: now, Incarnation: number}, Verdict: slot.Run, Ticket: number,
+				Grant: slot.Grant{Ticket: number, Fence: number + 1, Expiry: after(now, b.lane.Lease), Attempt: 1, Owner: "ingest-a"},
 			}
 			if diff := cmp.Diff(want, res); diff != "" {
 				t.Errorf("first reservation (-want +got):\n%s", diff)
@@ -51,8 +52,8 @@ func TestReserveOnAnIdleLane(t *testing.T) {
 			res := b.reserve(t, ingest("a"))
 			now := b.clock.Now()
 			want := slot.Reservation{
-				Seen:    slot.Seen{Now: now, Incarnation: now},
-				Verdict: slot.Reserved, Ticket: now, Slot: now, Position: 1, Due: now,
+				Seen:    slot.Seen{Now: now, Incarnation: now * 1000},
+				Verdict: slot.Reserved, Ticket: now * 1000, Slot: now, Position: 1, Due: now,
 			}
 			if diff := cmp.Diff(want, res); diff != "" {
 				t.Errorf("reservation (-want +got):\n%s", diff)

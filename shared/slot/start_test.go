@@ -16,7 +16,7 @@ func TestStartOfTheHead(t *testing.T) {
 			tasks := b.queued(t, "a", "b")
 			res := b.start(t, tasks[0])
 			now := b.clock.Now()
-			want := slot.Grant{Ticket: tasks[0].Ticket, Fence: now + 1, Expiry: after(now, b.lane.Lease), Attempt: 1, Owner: "executor-a"}
+			want := slot.Grant{Ticket: tasks[0].Ticket, Fence: now*1000 + 1, Expiry: after(now, b.lane.Lease), Attempt: 1, Owner: "executor-a"}
 			if diff := cmp.Diff(want, res.Grant); diff != "" {
 				t.Errorf("grant (-want +got):\n%s", diff)
 			}

@@ -15,6 +15,7 @@ const (
 	slack       = 3600000
 	repairSkip  = 30000
 	spread      = 25000
+	micros      = 1000 // numbers begin at microseconds, instants are milliseconds
 	longest     = 3600000
 	grace       = 1000
 	away        = 50
@@ -200,9 +201,9 @@ func (c *call) begin() {
 	if !c.absent {
 		return
 	}
-	base := c.now
-	if c.gen.Number > c.now {
-		base = c.gen.Number + c.now%spread
+	base := c.now * micros
+	if c.gen.Number > base {
+		base = c.gen.Number + base%spread
 	}
 	c.s.format, c.s.gen, c.s.inc = formatKnown, c.gen.Number, base
 	c.s.nxt, c.s.u, c.s.fence = base, base, base
