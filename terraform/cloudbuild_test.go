@@ -139,11 +139,8 @@ func TestStepsRunHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, commands := range map[string][]string{
-		"vet": {"go vet ./..."},
-		"test": {`packages() { go list ./... | grep -vE "$alone" | grep -E "$@" "$plain"; }`, "go test -race -timeout 30m $(packages -v)",
-			"go test -race -timeout 10m ./shared/slot -run 'Hub|Wakeup|Hundred|Rivals|NoRun|Paused|Intervals'", "go test -p 3 -timeout 20m $(packages)",
-			"plain='/emulator/(console|compare|chaos|stack)$|/shared/slot(/twin)?$|/functions$|/terraform$'", "alone='/emulator/(simulation|walkthrough)$'",
-			"SERIATIM_ALONE=1 go test -timeout 20m ./emulator/walkthrough", "-run 'TestSimulation$' -requests 1000", "go test -timeout 10m ./emulator/simulation", "redis-server redis-tools chromium"},
+		"vet":            {"go vet ./..."},
+		"test":           {".ci/test", "redis-server redis-tools chromium"},
 		"terraform-test": {"terraform -chdir=terraform test"},
 	} {
 		for _, command := range commands {
