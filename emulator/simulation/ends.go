@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -39,7 +40,7 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	}
 	delete(b.open, req.Grant.Ticket)
 	outcome := res.Outcome
-	if stored, found := o.stored(r, lf); found && o.world.Durable && stored.Ticket == req.Grant.Ticket { // its first end stays
+	if stored, found := o.stored(r, lf); found && o.world.Durable && (stored.Ticket == req.Grant.Ticket || stored.Status == record.Done) { // its first end stays
 		outcome = slot.Outcome(stored.Status)
 	}
 	o.end(r, lf, outcome, req.Grant.Fence)

@@ -306,6 +306,59 @@ func TestTwoRunsHaveOneResult(t *testing.T) {
 	})
 }
 
+func TestWhatWasDecidedStaysUnderAnotherPlace(t *testing.T) {
+	t.Parallel()
+	purge := func(b *fixture) {
+		b.t.Helper()
+		if _, err := b.slots.Purge(b.t.Context(), b.lane.Slot); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for name, ends := range map[string]func(*fixture, taskqueue.Envelope){
+		"that was purged": func(b *fixture, _ taskqueue.Envelope) { purge(b) },
+		"whose run did not say that Redis has heard of it": func(b *fixture, e taskqueue.Envelope) {
+			b.steps.on = func(verb string, after bool) error {
+				if verb == "finish" && after {
+					panic(errDied)
+				}
+				return nil
+			}
+			b.dies(e)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, firestoreDecides, func(t *testing.T, b *fixture) {
+				b.numbered()
+				first := b.submit("a")
+				b.steps.on = func(verb string, _ bool) error {
+					if verb == "finish" {
+						panic(errDied)
+					}
+					return nil
+				}
+				b.dies(first)
+				decided := b.wantStored("a", record.Done)
+				b.lapse()
+				purge(b)
+				again := b.submit("a")
+				ends(b, again)
+				b.delivers(again, http.StatusOK)
+				if got := b.wantStored("a", record.Done); got.Ticket != decided.Ticket || got.Fence != decided.Fence || !bytes.Equal(got.Response, decided.Response) {
+					t.Errorf("the store has %+v, want %+v still", got, decided)
+				}
+				// Redis tells no other end, and leaves the response to the store.
+				if _, r, err := b.slots.Inspect(t.Context(), b.lane.Slot, "a"); err != nil || r.Status != slot.Done || !r.Durable || len(r.Response) != 0 {
+					t.Errorf("in Redis %+v, %v; want a tombstone of what is done", r.Record, err)
+				}
+				if n := len(b.calls); n != 1 {
+					t.Errorf("%d runs, want 1", n)
+				}
+			})
+		})
+	}
+}
+
 func TestAStoreThatFailsWhileItDecides(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"refuses": false, "loses its reply": true} {

@@ -154,11 +154,10 @@ func (d *delivery) succeed(ctx context.Context, v lane.View, k int, at int64) in
 // answered 200 before a task of its new ticket is durable; where it keeps incarnation and ticket its task is this one, and again
 // says to start it.
 func (d *delivery) adopt(ctx context.Context) (status int, again bool) {
-	// A record of a lower ticket is that of an earlier life of the request: one that was redriven, or an id that was used again.
 	if record, found, err := d.Records.Lookup(ctx, d.env.Key, d.env.ID); err != nil {
 		logging.FromContext(ctx).WarnContext(ctx, "durable record not readable", "error", err)
 		return http.StatusConflict, false
-	} else if found && record.Ticket >= d.env.Ticket {
+	} else if found && lane.Ends(record, d.env.Ticket) {
 		return http.StatusOK, false
 	}
 	r, err := d.Slots.Reserve(ctx, d.lane.Slot, slot.ReserveRequest{

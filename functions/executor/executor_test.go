@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
+	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
@@ -265,9 +266,20 @@ func TestAnUnknownTicketIsAdopted(t *testing.T) {
 		if got := b.Deliver(t.Context(), stranger); got != http.StatusOK || len(b.calls) != 1 {
 			t.Errorf("durable record: %d, %d runs", got, len(b.calls))
 		}
-		// But not that of a lower ticket: the request has been asked for again since.
+		stranger.Ticket++ // it got another place, and its first one came to an end after all
+		if got := b.Deliver(t.Context(), stranger); got != http.StatusOK || len(b.calls) != 1 {
+			t.Errorf("durable record of a place before: %d, %d runs", got, len(b.calls))
+		}
+		// But not another end of a lower ticket: the request has been asked for again since.
+		if err := b.records.Delete(t.Context(), testKey, "z", stranger.Ticket); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.records.Put(t.Context(), record.Record{
+			Key: testKey, ID: "z", Ticket: stranger.Ticket - 1, Status: record.Dead, Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+		}); err != nil {
+			t.Fatal(err)
+		}
 		before := len(b.queue.of(taskqueue.KindRequest))
-		stranger.Ticket++
 		if got := b.Deliver(t.Context(), stranger); got != http.StatusOK || len(b.queue.of(taskqueue.KindRequest)) != before+1 {
 			t.Errorf("older record: %d, %d tasks, want one more than %d", got, len(b.queue.of(taskqueue.KindRequest)), before)
 		}

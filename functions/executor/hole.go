@@ -98,7 +98,7 @@ func (d *delivery) settle(ctx context.Context, v lane.View) (lane.View, step) {
 		log.ErrorContext(ctx, "durable record of a missing head not readable", "head", h.Ticket, "error", err)
 		return v, stop
 	}
-	if found = found && record.Ticket >= h.Ticket; !found {
+	if found = found && lane.Ends(record, h.Ticket); !found {
 		record = slot.Record{}
 		if ok, err := d.CountMissing(ctx); err != nil || !ok {
 			log.Log(ctx, logging.Critical, "too many missing heads: voiding stopped, look at the queue", "head", h.Ticket, "error", err)

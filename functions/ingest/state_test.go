@@ -124,7 +124,7 @@ func TestDurableRecordsAnswerWhatRedisForgot(t *testing.T) {
 		t.Errorf("got %q, headers %v", w.Body, w.Header())
 	}
 	wantStatus(t, b.get("/v1/lanes/lane-a/requests/"+id), 200, "done")
-	b.ended("k", func(r *record.Record) { r.Ticket++; r.Status, r.Response = record.Cancelled, nil })
+	id = b.ended("gone", func(r *record.Record) { r.Status, r.Response = record.Cancelled, nil }).ID
 	w = b.get("/v1/lanes/lane-a/requests/" + id + "/result")
 	wantProblem(t, w, 410, problem.Cancelled)
 	wantStatus(t, w, 410, "cancelled")

@@ -58,8 +58,7 @@ const (
 	undecidedAfter = 5 * time.Second
 )
 
-// before finds out whether a run before this one has ended the request: only a first attempt has none before it. What is done stays
-// done, also under a ticket that was given up since. call is false where the target must not be called: then held is its end or,
+// before finds out whether a run before this one has ended the request: only a first attempt has none before it. call is false where the target must not be called: then held is its end or,
 // where that is nil, result says to try again.
 func (r *Runner) before(ctx context.Context, a Attempt) (held *slot.Record, result target.Result, call bool) {
 	if a.Grant.Attempt <= 1 && !a.Adopted || !r.Decider.decides(a.Lane) {
@@ -69,7 +68,7 @@ func (r *Runner) before(ctx context.Context, a Attempt) (held *slot.Record, resu
 	switch {
 	case err != nil:
 		return nil, target.Result{Outcome: target.Retry, Reason: reasonUndecided, RetryAfter: undecidedAfter, Err: err}, false
-	case !ok || found.Ticket < a.Grant.Ticket && found.Status != slot.Done: // the end of an earlier life
+	case !ok || !Ends(found, a.Grant.Ticket):
 		return nil, target.Result{}, true
 	}
 	return &found, target.Result{}, false

@@ -42,8 +42,8 @@ type Records struct {
 const flushAfter = 5 * time.Second
 
 // Persist makes r, how the request of e ended, outlive Redis, where the lane is durable: in the store or, where that fails, in
-// a flush task. Of another lane it keeps dead letters, in Redis. It returns how the request ended for good: r, or what the store had of that ticket before, which others have
-// been told. The error says that r is in Redis alone.
+// a flush task. Of another lane it keeps dead letters, in Redis. It returns how the request ended for good: r, or what the store had
+// of it before, which others have been told. The error says that r is in Redis alone.
 func (s Records) Persist(ctx context.Context, l Lane, e taskqueue.Envelope, r slot.Record) (slot.Record, error) {
 	switch {
 	case r.Durable:
@@ -95,6 +95,13 @@ func (s Records) Lookup(ctx context.Context, key, requestID string) (r slot.Reco
 	return known(stored), true, nil
 }
 
+// Ends says that held, the durable record of a request, is how that of ticket ends. One of a lower ticket is the end of an earlier
+// life: of a request that was redriven, or cancelled and sent again. But what is done stays done, also under a place that was given
+// up since.
+func Ends(held slot.Record, ticket int64) bool {
+	return held.Ticket >= ticket || held.Status == slot.Done
+}
+
 // Ended returns durable records of a lane behind a ticket, at most size, in ticket order; only those of status, unless it is
 // empty. They are without responses and payloads. upto is the ticket behind which the list goes on, 0 where it does not. A lane that is not durable has none.
 func (s Records) Ended(ctx context.Context, l Lane, status record.Status, size int, after int64) (ended []record.Record, upto int64, err error) {
@@ -142,7 +149,7 @@ func (s Records) put(ctx context.Context, l Lane, r record.Record, keyed bool) (
 		return record.Record{}, err
 	}
 	req := slot.FlushedRequest{ID: r.ID, Ticket: r.Ticket, Fence: r.Fence, Same: same(held, r), Keyed: keyed}
-	if held.Ticket == r.Ticket {
+	if held.Ticket <= r.Ticket {
 		req.Held = slot.Status(held.Status)
 	}
 	s.flushed(ctx, l, req)

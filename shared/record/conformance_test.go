@@ -59,6 +59,17 @@ func TestPut(t *testing.T) {
 			wantStored(t, s, next)
 		})
 	})
+	t.Run("what is done stays, whatever place the request has got since", func(t *testing.T) {
+		t.Parallel()
+		eachStore(t, func(t *testing.T, s store) {
+			first := put(t, s, done("a", 1))
+			never := Record{Key: lane, ID: "a", Ticket: 2, Status: Cancelled, Finished: now, ExpireAt: ever}
+			for _, other := range []Record{done("a", 2), dead("a", 2), never} {
+				wantHeld(t, "held", put(t, s, other), first)
+			}
+			wantStored(t, s, first)
+		})
+	})
 	t.Run("one request's record is no other's", func(t *testing.T) {
 		t.Parallel()
 		eachStore(t, func(t *testing.T, s store) {
@@ -80,9 +91,9 @@ func TestPut(t *testing.T) {
 			errs := make(chan error)
 			for i := range 20 {
 				go func() {
-					_, err := s.Put(context.Background(), done("a", int64(i+1)))
+					_, err := s.Put(context.Background(), dead("a", int64(i+1)))
 					for errors.Is(err, ErrUnavailable) { // said so, and may be repeated
-						_, err = s.Put(context.Background(), done("a", int64(i+1)))
+						_, err = s.Put(context.Background(), dead("a", int64(i+1)))
 					}
 					errs <- err
 				}()
@@ -92,7 +103,7 @@ func TestPut(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			wantStored(t, s, done("a", 20))
+			wantStored(t, s, dead("a", 20))
 		})
 	})
 	t.Run("the largest record fits", func(t *testing.T) {

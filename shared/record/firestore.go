@@ -39,9 +39,10 @@ func NewFirestore(conn *firestoreconn.Conn, options Options) *Firestore {
 }
 
 // Put stores r unless the store holds a record of the same request that does
-// not give way: one of a higher ticket, or of the same. It returns the record
-// that the store holds now: r itself, or, without an error, the other one,
-// which is r's outcome too if ticket and fence are the same.
+// not give way: one of a higher ticket, or of the same, or of any that is done.
+// It returns the record that the store holds now: r itself, or, without an
+// error, the other one, which is r's outcome too if ticket and fence are the
+// same.
 func (s *Firestore) Put(ctx context.Context, r Record) (Record, error) {
 	if err := r.validate(); err != nil {
 		return Record{}, err

@@ -92,7 +92,7 @@ func TestFirestore_away(t *testing.T) {
 			}
 		}
 	}
-	put(t, s, done("a", 1))
+	put(t, s, dead("a", 1))
 
 	// It hangs: nothing is answered in time. Then it goes on, with all it had,
 	// and what it was sent meanwhile may have come to pass.

@@ -88,8 +88,10 @@ type Payload struct {
 	Body           []byte      `json:"-"`
 }
 
-// yields tells whether r, which is stored and alive, gives way to other.
-func (r Record) yields(other Record) bool { return r.Ticket < other.Ticket }
+// yields tells whether r, which is stored and alive, gives way to other. What is
+// done does not: its request has no later life, so a higher ticket is that of
+// another place for the same one, which it got before this end was known.
+func (r Record) yields(other Record) bool { return r.Ticket < other.Ticket && r.Status != Done }
 
 // validate reports the first fault; the error is an ErrInvalid.
 func (r Record) validate() error {
