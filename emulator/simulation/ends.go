@@ -19,7 +19,8 @@ func (o *oracle) finished(in *instance, l slot.Lane, req slot.FinishRequest, res
 	b, r := o.lane(l.Key), o.request(l.Key, req.Request)
 	t, lf := b.open[req.Grant.Ticket], o.lifeOf(r, req.Grant.Ticket)
 	cancelled := lf.status == slot.Outcome(slot.Cancelled) // over the head of a run whose lease had lapsed
-	if res.Verdict == slot.Lost && !cancelled && (lf.status != "" && !lf.byStore && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
+	present := lf == r.life                                // what is dead and runs again leaves no record of its last life
+	if res.Verdict == slot.Lost && !cancelled && (present && lf.status != "" && !lf.byStore && lf.fence == req.Grant.Fence && !o.lostSince(lf.ended) || t != nil && t.fence == 0 && t.retried == req.Grant.Fence) {
 		o.violate(l.Key, "I7: finish of %s, sent again, is told that its lease is lost", label(r.id))
 	}
 	if res.Verdict != slot.OK {

@@ -155,7 +155,7 @@ func (o *oracle) shown(in *instance, lane, id string, asked time.Time, out *resp
 	case out.status == http.StatusNotFound:
 		switch {
 		case r.acked.IsZero() || !r.acked.Before(asked):
-		case o.lostSince(r.acked), o.lostSince(r.placed):
+		case o.lostSince(r.acked), o.lostSince(r.placed), len(o.losses) > 0 && r.placed.After(asked): // it came back after the call had looked
 			o.except(NotYetBack, lane, "%s", label(id))
 		default:
 			o.violate(lane, "state: %s was accepted, and is not known", label(id))

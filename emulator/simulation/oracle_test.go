@@ -1,0 +1,78 @@
+package simulation
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seriatim/seriatim/shared/record"
+	"github.com/seriatim/seriatim/shared/slot"
+)
+
+// book is an oracle that knows of one request, accepted under ticket 7.
+func book() (*oracle, *requestBook) {
+	o := newOracle(&World{records: record.NewMemory(time.Now)})
+	r := o.request("L0", "abcd")
+	o.lane("L0").lives[7] = r.life
+	r.acked, r.placed = time.Now(), time.Now()
+	return o, r
+}
+
+func wantViolations(t *testing.T, o *oracle, want ...string) {
+	t.Helper()
+	if !slices.Equal(o.violations, want) {
+		t.Errorf("violations %q, want %q", o.violations, want)
+	}
+}
+
+// A call may look before the request has come back and answer after that.
+func TestTheOracleKnowsWhenACallHasLooked(t *testing.T) {
+	t.Parallel()
+	violation := "L0: state: abcd was accepted, and is not known"
+	for name, tt := range map[string]struct {
+		lost   bool
+		placed time.Duration // after the call began
+		want   []string
+	}{
+		"it came back later":                          {true, time.Second, nil},
+		"it had come back":                            {true, -time.Second, []string{violation}},
+		"it has another place though nothing is lost": {false, time.Second, []string{violation}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			asked := r.acked.Add(time.Minute)
+			r.placed = asked.Add(tt.placed)
+			if tt.lost { // after its place, before its acknowledgement
+				o.losses = append(o.losses, lossBook{how: Emptied, at: r.acked.Add(-time.Millisecond)})
+			}
+			o.shown(&instance{}, "L0", "abcd", asked, &response{status: http.StatusNotFound, header: http.Header{}})
+			wantViolations(t, o, tt.want...)
+		})
+	}
+}
+
+// A run may tell its end after an operator has said that its request is dead, and has it run again.
+func TestTheOracleKnowsThatADeadRequestRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		again bool
+		want  []string
+	}{
+		"its record is there":   {false, []string{"L0: I7: finish of abcd, sent again, is told that its lease is lost"}},
+		"its record is another": {true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			r.status, r.fence, r.ended = slot.GiveUp, 9, time.Now()
+			if tt.again {
+				o.nextLife(r, time.Now())
+			}
+			o.finished(&instance{}, slot.Lane{Key: "L0"}, slot.FinishRequest{Grant: slot.Grant{Ticket: 7, Fence: 9}, Request: "abcd", Outcome: slot.Accept},
+				slot.Finished{Verdict: slot.Lost}, nil)
+			wantViolations(t, o, tt.want...)
+		})
+	}
+}
