@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/seriatim/seriatim/shared/generation"
@@ -89,6 +90,22 @@ type connection struct {
 	about  string
 }
 
+// sticky is the key of the server of a Refresh, in the contexts of its commands, 0 before the first: its one connection never reaches
+// another. Else a look at a server that is gone would become the marker of the one after it.
+type sticky struct{}
+
+// refreshing is for calls of the tracker that may look at the marker and change it.
+func refreshing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sticky{}, new(atomic.Int64))
+}
+
+// stick has a Refresh stay with the server that its look has reached. performing is held.
+func (w *World) stick(ctx context.Context) {
+	if s, ok := ctx.Value(sticky{}).(*atomic.Int64); ok {
+		s.CompareAndSwap(0, w.by.server)
+	}
+}
+
 // connect returns the server that the instance's next command reaches. The first one that reaches a server asks for its generation
 // first, as a new connection does.
 func (in *instance) connect(ctx context.Context, about string) (server int64, err error) {
@@ -97,6 +114,9 @@ func (in *instance) connect(ctx context.Context, about string) (server int64, er
 	}
 	if c, making := ctx.Value(pinned{}).(connection); making {
 		return c.server, nil
+	}
+	if s, ok := ctx.Value(sticky{}).(*atomic.Int64); ok && s.Load() != 0 {
+		return s.Load(), nil
 	}
 	server = in.world.serving()
 	if in.linked.Load() == server {

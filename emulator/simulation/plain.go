@@ -76,6 +76,9 @@ func (h hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeli
 func (h hook) send(ctx context.Context, cmds []redis.Cmder) error {
 	c, _ := ctx.Value(pinned{}).(connection)
 	replies, err := command(ctx, caller{in: h.in, sent: time.Now()}, "plain", h.in.name+" "+about(cmds)+" "+c.about, func(context.Context) (replies []any, _ error) {
+		if strings.EqualFold(cmds[0].Name(), "info") {
+			h.in.world.stick(ctx)
+		}
 		for _, cmd := range cmds {
 			replies = append(replies, h.in.world.plain.do(cmd.Args()))
 		}

@@ -60,7 +60,7 @@ func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive /
 	by := caller{in: in, sent: time.Now()}
 	asks := op != "renew"
 	if asks && in.tracker != nil {
-		_ = in.tracker.Check(ctx)
+		_ = in.tracker.Check(refreshing(ctx))
 		in.restore(ctx)
 	}
 	if asks && in.targets != nil {
@@ -82,9 +82,9 @@ func script[T any](s *slots, ctx context.Context, l slot.Lane, //nolint:revive /
 			m, err = in.kept.Restore(ctx, l.Key)
 			by.Marks = &m
 		case errors.Is(err, slot.ErrGeneration) && in.tracker != nil && !refreshed:
-			refreshed, err = true, in.tracker.Refresh(ctx)
+			refreshed, err = true, in.tracker.Refresh(refreshing(ctx))
 		case err == nil && in.tracker != nil && fresh(answer) && !in.world.has(NewUnverified):
-			return answer, in.tracker.Verify(ctx, as.Number)
+			return answer, in.tracker.Verify(refreshing(ctx), as.Number)
 		default:
 			return answer, err
 		}

@@ -243,6 +243,25 @@ func TestALostReplyOfTheChangeChangesOnce(t *testing.T) {
 	})
 }
 
+// What was seen of one server never becomes the marker of another: the simulation counts on it.
+func TestARefreshStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	a, b := redistest.Start(t), redistest.Start(t)
+	p := start(t, a.Addr(), yes)
+	before := p.connect()
+	ok(t, a.Client().FlushAll(t.Context()).Err())
+	p.addr.Store(b.Addr())
+	p.cut.Store("evalsha")
+	if err := p.Refresh(p.ctx()); err == nil {
+		t.Error("no error of a connection that broke")
+	}
+	if n := b.Client().Exists(t.Context(), Key).Val(); n != 0 || p.cut.Load() != "" {
+		t.Errorf("the next server has a marker (%d), or the change was never sent (%q)", n, p.cut.Load())
+	}
+	same(t, before, p.now())
+	lost(t, before, p.connect())
+}
+
 func TestTheMarkerOutlivesEveryLane(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
