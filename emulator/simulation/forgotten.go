@@ -119,6 +119,19 @@ func (b *laneBook) forget(known placeBook, now int64) {
 	}
 }
 
+// noticed sees a caller who knows what became of Redis: the places of those who did not are none.
+func (o *oracle) noticed(b *laneBook) {
+	if o.world.late() {
+		return
+	}
+	for ticket, t := range b.open {
+		if t.late {
+			b.lost[ticket] = t
+			delete(b.open, ticket)
+		}
+	}
+}
+
 // excuse names the window in which r may start before a, which was acknowledged before r arrived; "" for none.
 func (o *oracle) excuse(lane string, a, r *life) string {
 	switch {

@@ -16,6 +16,7 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 	}
 	o.world.note(l.Key, "%s reserve %s: %s t%s", in.name, label(req.ID), res.Verdict, short(res.Ticket))
 	r, b := o.request(l.Key, req.ID), o.lane(l.Key)
+	o.noticed(b)
 	if res.Verdict == slot.Purged {
 		// A purge after a loss, or one that Redis has learned of from the marks. Who was sent again after that has a later place.
 		l := o.lifeOf(r, res.Ticket)
@@ -31,7 +32,7 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 		if res.Verdict == slot.Duplicate {
 			o.violate(l.Key, "duplicate of t%s, which is not open", short(res.Ticket))
 		}
-		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now}
+		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now, late: o.world.late()}
 		o.begins(b, r, req, res.Ticket)
 	}
 	if r.touched = time.Now(); !req.Adopt && req.Submitted.Before(r.arrived) {
@@ -52,6 +53,7 @@ func (o *oracle) started(in *instance, l slot.Lane, req slot.StartRequest, res s
 	if err != nil {
 		return
 	}
+	o.noticed(o.lane(l.Key))
 	if o.world.trace {
 		what := fmt.Sprintf("start t%s k%d", short(req.Ticket), req.K)
 		if req.Drive != 0 {

@@ -180,10 +180,10 @@ func (w *World) info() string {
 
 // mark is marker.lua of package generation.
 func (p *plain) mark(key string, args []string) int64 {
-	var number, quarantine, restore int64
+	var number, quarantine, restore, emptied int64
 	cause := "absent"
-	if parts := strings.Split(p.texts[key], "|"); len(parts) == 6 {
-		number, quarantine, restore, cause = whole(parts[0]), whole(parts[1]), whole(parts[2]), "another server"
+	if parts := strings.Split(p.texts[key], "|"); len(parts) == 7 {
+		number, quarantine, restore, emptied, cause = whole(parts[0]), whole(parts[1]), whole(parts[2]), whole(parts[6]), "another server"
 		if parts[3] == args[0] {
 			if cause = "rolled back"; number >= whole(args[1]) {
 				return 0
@@ -201,7 +201,10 @@ func (p *plain) mark(key string, args []string) int64 {
 		cause = args[5]
 	}
 	p.newest = max(number+apart, whole(args[1])+apart, time.Now().UnixMicro())
-	p.texts[key] = fmt.Sprintf("%d|%d|%d|%s|%s|%d", p.newest, till(quarantine, args[2]), till(restore, args[3]), args[0], cause, number)
+	if cause == "absent" {
+		emptied = p.newest
+	}
+	p.texts[key] = fmt.Sprintf("%d|%d|%d|%s|%s|%d|%d", p.newest, till(quarantine, args[2]), till(restore, args[3]), args[0], cause, number, emptied)
 	return 1
 }
 
@@ -219,6 +222,15 @@ func (w *World) newest() (c twin.Caller) {
 	defer w.performing.Unlock()
 	c.Generation.Number = w.plain.newest
 	return c
+}
+
+// late says that the caller of the command under way has not noticed that Redis was emptied. performing is held.
+func (w *World) late() bool {
+	if w.by.in == nil || w.by.in.tracker == nil {
+		return false
+	}
+	parts := strings.Split(w.plain.texts[generation.Key], "|")
+	return len(parts) < 7 || w.by.Generation.Number < whole(parts[6])
 }
 
 // unnoticed says that the caller of the command under way does not know the generation that Redis has by now. performing is held.

@@ -93,6 +93,7 @@ var stages = map[string]stage{
 	}},
 	string(twin.Quarantine): {set: losing}, string(twin.RepairSkips): {set: losing}, string(twin.AdoptedKeepsTicket): {set: losing},
 	string(twin.ReachHolds): {set: losing}, string(twin.YoungLooksUp): {set: losing}, string(twin.PaceOfTheLost): {set: losing},
+	string(twin.UnnoticedForgotten):  {set: losing},
 	string(simulation.NewUnverified): {set: losing}, string(simulation.LookupSkipped): {set: losing},
 	string(twin.MarksRestored): {set: func(s *simulation.Scenario) {
 		losing(s)

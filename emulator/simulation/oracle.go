@@ -58,6 +58,7 @@ type ticketBook struct {
 	expiry  int64
 	ready   int64
 	retried int64 // the fence whose retry was answered last
+	late    bool  // given to a caller who had not noticed that Redis was emptied
 }
 
 // requestBook is one request.

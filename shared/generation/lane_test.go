@@ -72,3 +72,22 @@ func TestALaneThatBeganInAFlushedRedisIsNotBelieved(t *testing.T) {
 		p.began(rdb, after)
 	})
 }
+
+// The resend finds the loss out, as it goes by another connection, and finds the lane that the first call began.
+func TestAGrantOfAFlushedRedisIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		p := start(t, rdb.Options().Addr, yes)
+		p.runs("first", slot.Run)
+		before := p.now()
+		ok(t, rdb.FlushAll(t.Context()).Err())
+		p.cut.Store("evalsha")
+		p.runs("second", slot.Reserved)
+		if p.cut.Load() != "" {
+			t.Error("no reply was lost")
+		}
+		after := p.now()
+		lost(t, before, after)
+		p.began(rdb, after)
+	})
+}

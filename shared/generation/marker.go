@@ -38,15 +38,19 @@ type marker struct {
 	previous int64 // number
 }
 
-// parse reads a marker; later fields of newer code are ignored.
+// parse reads a marker; later fields of newer code are ignored, and one that older code did not write may be missing.
 func parse(text string) (marker, error) {
-	const fields = 6
+	const fields, emptied = 6, 6
 	parts := strings.Split(text, "|")
 	if len(parts) < fields {
 		return marker{}, ErrMarker
 	}
 	m := marker{identity: parts[3], cause: parts[4]}
-	for i, to := range map[int]*int64{0: &m.Number, 1: &m.QuarantineUntil, 2: &m.RestoreUntil, 5: &m.previous} {
+	numbers := map[int]*int64{0: &m.Number, 1: &m.QuarantineUntil, 2: &m.RestoreUntil, 5: &m.previous}
+	if len(parts) > emptied {
+		numbers[emptied] = &m.Emptied
+	}
+	for i, to := range numbers {
 		n, err := strconv.ParseInt(parts[i], 10, 64)
 		if err != nil {
 			return marker{}, ErrMarker

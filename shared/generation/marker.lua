@@ -1,7 +1,7 @@
 -- marker.lua gives this server a generation of its own, unless the marker fits by now.
 --
--- KEYS[1] string  the marker: 'number|quarantineUntil|restoreUntil|identity|cause|previous number', instants in Redis ms,
---                  numbers from Redis microseconds on
+-- KEYS[1] string  the marker: 'number|quarantineUntil|restoreUntil|identity|cause|previous number|emptied', instants in Redis ms,
+--                  numbers from Redis microseconds on; emptied is the number of the generation that found no marker last, 0 for none
 --
 -- ARGV[1] identity of this server   ARGV[2] lowest number that fits: the highest that the caller has seen
 -- ARGV[3] quarantine ms (0: none)   ARGV[4] restoring time ms (0: none)   ARGV[5] life of the marker ms
@@ -16,12 +16,13 @@ local APART = 60000
 
 local function int(x) return string.format('%.0f', x) end
 
-local number, quarantine, restore, cause = 0, 0, 0, 'absent'
+local number, quarantine, restore, cause, emptied = 0, 0, 0, 'absent', 0
 local text = redis.call('GET', KEYS[1])
 if text then
   local n, q, r, identity = string.match(text, '^(%d+)|(%d+)|(%d+)|([^|]*)|')
   if not n then return redis.error_reply('SERIATIM the generation marker cannot be read') end
   number, quarantine, restore = tonumber(n), tonumber(q), tonumber(r)
+  emptied = tonumber(string.match(text, '^' .. string.rep('[^|]*|', 6) .. '(%d+)') or 0) -- older code wrote none
   cause = identity == ARGV[1] and 'rolled back' or 'another server'
   if identity == ARGV[1] and number >= tonumber(ARGV[2]) then return 0 end
 end
@@ -35,8 +36,10 @@ local function till(old, length)
   return math.max(old, now + length)
 end
 
+local mine = math.max(number + APART, tonumber(ARGV[2]) + APART, tick)
+if ARGV[6] ~= '' then cause = ARGV[6] end
+if cause == 'absent' then emptied = mine end
 redis.call('SET', KEYS[1], table.concat({
-  int(math.max(number + APART, tonumber(ARGV[2]) + APART, tick)), int(till(quarantine, tonumber(ARGV[3]))),
-  int(till(restore, tonumber(ARGV[4]))), ARGV[1], ARGV[6] ~= '' and ARGV[6] or cause, int(number),
+  int(mine), int(till(quarantine, tonumber(ARGV[3]))), int(till(restore, tonumber(ARGV[4]))), ARGV[1], cause, int(number), int(emptied),
 }, '|'), 'PX', ARGV[5])
 return 1

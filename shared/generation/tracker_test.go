@@ -192,6 +192,35 @@ func TestAMarkerThatWasRolledBackIsOvertaken(t *testing.T) {
 	})
 }
 
+func TestTheMarkerSaysWhenRedisWasFoundEmptyLast(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		p := start(t, rdb.Options().Addr, yes)
+		if first := p.connect(); first.Emptied != 0 {
+			t.Errorf("%+v in the first life, want 0", first)
+		}
+		ok(t, rdb.FlushAll(ctx).Err())
+		found := p.check()
+		if found.Emptied != found.Number {
+			t.Errorf("%+v, want its own number", found)
+		}
+		// of is the generation after a failover, which brings that many fields of the marker along.
+		of := func(fields int) slot.Generation {
+			parts := strings.Split(rdb.Get(ctx, Key).Val(), "|")
+			parts[3] = "another/server"
+			ok(t, rdb.Set(ctx, Key, strings.Join(parts[:fields], "|"), time.Hour).Err())
+			return p.refresh()
+		}
+		if after := of(7); after.Emptied != found.Number {
+			t.Errorf("%+v after a failover, want %d still", after, found.Number)
+		}
+		if after := of(6); after.Emptied != 0 {
+			t.Errorf("%+v after a marker of older code, want 0", after)
+		}
+	})
+}
+
 func TestRacingProcessesAgree(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
@@ -234,7 +263,7 @@ func TestALostReplyOfTheChangeChangesOnce(t *testing.T) {
 		}
 		after := p.now()
 		lost(t, before, after)
-		if text := rdb.Get(t.Context(), Key).Val(); !strings.HasSuffix(text, "|0") { // the number before, of which there was none
+		if text := rdb.Get(t.Context(), Key).Val(); strings.Split(text, "|")[5] != "0" { // the number before, of which there was none
 			t.Errorf("%s after %+v: the change was made twice", text, before)
 		}
 		if lines := p.log.warned(); len(lines) != 2 { // also for the first life, which was none

@@ -19,6 +19,9 @@ type Generation struct {
 	// RestoreUntil is the Redis instant in milliseconds until which a lane that Redis does not know, or knows from an older
 	// generation, may have been lost; 0: Redis was never lost.
 	RestoreUntil int64
+	// Emptied is the number of the generation that found Redis empty last, 0 for none: a lane of an older one began after that, by a
+	// caller who had not noticed yet.
+	Emptied int64
 }
 
 // Generations tells the generation of Redis.
@@ -60,7 +63,7 @@ type generation struct{ Generations }
 // MarshalBinary is called by go-redis.
 func (g generation) MarshalBinary() ([]byte, error) {
 	now, err := g.Current()
-	return fmt.Appendf(nil, "%d|%d|%d", now.Number, now.QuarantineUntil, now.RestoreUntil), err
+	return fmt.Appendf(nil, "%d|%d|%d|%d", now.Number, now.QuarantineUntil, now.RestoreUntil, now.Emptied), err
 }
 
 // Marks are what outlives Redis of a lane beside its requests.

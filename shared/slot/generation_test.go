@@ -114,8 +114,7 @@ func TestRequestsThatMayHaveEndedBeforeTheLoss(t *testing.T) {
 // lose makes the bundle a caller of another generation, which restores lanes with marks.
 func (b *bundle) lose(t *testing.T, number int64, marks slot.Marks) {
 	t.Helper()
-	b.store = slot.New(b.clock, slot.Fixed{Number: number, RestoreUntil: after(b.clock.Now(), 32*24*time.Hour)}, nil)
-	b.store.Restore = func(context.Context, string) (slot.Marks, error) { return marks, nil }
+	b.noticed(t, slot.Generation{Number: number}, marks)
 }
 
 // forget has Redis lose the lane.

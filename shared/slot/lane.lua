@@ -11,8 +11,9 @@
 -- KEYS[#KEYS-1] :o zset adopted tickets that have not started: numbers of an earlier life, or of a gap; score = ticket
 -- KEYS[#KEYS] :f zset   requests that have ended and whose record is in Redis alone: 'ticket id status end', score = ticket
 --
--- ARGV[1]  'number|quarantine|restore': the generation that the caller knows, the end of its quarantine in ms (0: none), and until
---          when (ms, 0: never) a lane that is absent or older may have been lost
+-- ARGV[1]  'number|quarantine|restore|emptied': the generation that the caller knows, the end of its quarantine in ms (0: none),
+--          until when (ms, 0: never) a lane that is absent or older may have been lost, and the generation that found Redis empty
+--          last (0: none)
 -- ARGV[2]  what must outlive Redis of the lane, 'paused|purged|reach|ticket,ticket,': whether it is paused, below which ticket all
 --          was purged, until when its tasks may still come, on which tickets it was parked; '' where the caller has not asked, '-' of
 --          a script that only reads
@@ -48,8 +49,8 @@ local READS = '-' -- marks of a script that only reads: it repairs for its answe
 
 local S, Q, L, D, V, REC = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local J, O, F = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
-local generation, quarantine, restore = string.match(ARGV[1], '^(%d+)|(%d+)|(%d+)$')
-generation, quarantine, restore = tonumber(generation), tonumber(quarantine), tonumber(restore)
+local generation, quarantine, restore, emptied = string.match(ARGV[1], '^(%d+)|(%d+)|(%d+)|(%d+)$')
+generation, quarantine, restore, emptied = tonumber(generation), tonumber(quarantine), tonumber(restore), tonumber(emptied)
 local marks = ARGV[2]
 local n, burst, spacing, lease = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local confirmWithin, guess, inline = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -512,8 +513,17 @@ local function voidTicket(t, e, fence)
   wake()
 end
 
+-- forget takes a lane for absent that somebody began in an emptied Redis before he noticed. It knows neither the quarantine nor how
+-- long what was accepted before may take to return, and nobody who verified it has used what it gave.
+local function forget()
+  redis.call('DEL', S, Q, L, D, V, O, J)
+  for f, v in pairs(s) do s[f] = type(v) == 'number' and 0 or '' end
+  absent = true
+end
+
 -- Checks before anything else: a newer format, an older caller, an older lane.
 local refusal
+if s.format <= FORMAT and not absent and s.gen < emptied and marks ~= READS then forget() end
 if s.format > FORMAT then refusal = reply('FORMAT', 'format', int(s.format))
 elseif not absent and s.gen > generation then refusal = reply('GENERATION', 'gen', int(s.gen))
 elseif not absent and s.gen < generation and restoring and marks == '' then refusal = reply('RESTORE')

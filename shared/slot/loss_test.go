@@ -188,6 +188,53 @@ func TestARedisThatWasEmptied(t *testing.T) {
 	})
 }
 
+// A lane that began in an emptied Redis before anybody noticed knows neither the quarantine nor how long what was accepted before may
+// take to return: who has noticed begins it anew.
+func TestALaneThatBeganUnnoticedIsForgotten(t *testing.T) {
+	t.Parallel()
+	both(t, map[string]func(*testing.T, *bundle){
+		"a grant is not told again, and what is new waits for the old": func(t *testing.T, b *bundle) {
+			req := ingest("a")
+			req.Immediate = true
+			began := b.reserve(t, req) // its answer is lost
+			wantVerdict(t, began.Verdict, slot.Run)
+			b.queued(t, "b")
+			b.clock.Advance(time.Millisecond)
+			reach := after(b.clock.Now(), time.Minute)
+			b.noticed(t, slot.Generation{Number: 2, Emptied: 2, QuarantineUntil: after(b.clock.Now(), b.lane.Lease)}, slot.Marks{Reach: reach})
+			res := b.reserve(t, req)
+			wantVerdict(t, res.Verdict, slot.Reserved)
+			if res.Ticket <= began.Ticket || res.Incarnation <= began.Incarnation || res.Slot < reach || !res.Young {
+				t.Errorf("ticket %d of %d in slot %d (young: %t), want another than %d of %d, from %d", res.Ticket, res.Incarnation, res.Slot, res.Young,
+					began.Ticket, began.Incarnation, reach)
+			}
+			b.wantList(t, slot.ListRequest{Size: 10}, "a open 1")
+		},
+		"also by who begins nothing": func(t *testing.T, b *bundle) {
+			task := b.queued(t, "a")[0]
+			b.noticed(t, slot.Generation{Number: 3, Emptied: 2}, slot.Marks{})
+			wantVerdict(t, b.start(t, task).Verdict, slot.UnknownTicket)
+			if left := b.dump(t)["q"]; len(left) != 0 {
+				t.Errorf("left %v, want no tickets", left)
+			}
+		},
+		"one that began afterwards is not": func(t *testing.T, b *bundle) {
+			b.noticed(t, slot.Generation{Number: 2, Emptied: 2}, slot.Marks{})
+			task := b.queued(t, "a")[0]
+			b.noticed(t, slot.Generation{Number: 3, Emptied: 2}, slot.Marks{})
+			wantVerdict(t, b.start(t, task).Verdict, slot.Wait)
+		},
+	})
+}
+
+// noticed makes the bundle a caller of generation g, in which lanes may have been lost.
+func (b *bundle) noticed(t *testing.T, g slot.Generation, marks slot.Marks) {
+	t.Helper()
+	g.RestoreUntil = after(b.clock.Now(), 32*24*time.Hour)
+	b.store = slot.New(b.clock, slot.Fixed(g), nil)
+	b.store.Restore = func(context.Context, string) (slot.Marks, error) { return marks, nil }
+}
+
 func TestARedisThatWasRolledBack(t *testing.T) {
 	t.Parallel()
 	both(t, map[string]func(*testing.T, *bundle){

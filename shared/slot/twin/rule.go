@@ -79,6 +79,8 @@ const (
 	ReachHolds Rule = "reach holds what is new"
 	// MarksRestored: a lane that may have been lost begins with its marks.
 	MarksRestored Rule = "marks are restored"
+	// UnnoticedForgotten: a lane that began in an emptied Redis before that was noticed counts for nothing.
+	UnnoticedForgotten Rule = "unnoticed lanes are forgotten"
 	// PaceOfTheLost: what ran before a loss has taken its pace.
 	PaceOfTheLost Rule = "pace holds across a loss"
 	// YoungLooksUp: reserve says that a request may have ended before Redis was lost.
@@ -95,6 +97,6 @@ var Rules = []Rule{
 	OwnerOfDelivery, TerminalStays, NeverRevive, RenewChecksFence, FastTicketUnconfirmed, RetryRearms, StartConfirms,
 	VoidUnconfirmedOnly, VoidPastDeadline, VoidNotLeased, ConfirmGuards, DuplicateUnconfirmed, SnoozeCounts, RetryCounts,
 	VoidedIsUnknown, MissingLooksTwice, MissingUnchanged, ResendOfGrant, ResendOfRetry, OneKick, OneClaim,
-	Quarantine, RepairSkips, AdoptedKeepsTicket, ReachHolds, MarksRestored, PaceOfTheLost, YoungLooksUp,
+	Quarantine, RepairSkips, AdoptedKeepsTicket, ReachHolds, MarksRestored, UnnoticedForgotten, PaceOfTheLost, YoungLooksUp,
 	TicketsGrow, PaceWhenGranted, GateNeverBack, LaneOutlivesTasks,
 }

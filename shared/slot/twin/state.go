@@ -96,10 +96,15 @@ func remove(set *[]int64, t int64) bool {
 	return found
 }
 
+// forget leaves what has a life of its own.
+func (l *lane) forget() {
+	l.scalars, l.q, l.l, l.d, l.o, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, nil, map[int64]bool{}
+}
+
 // expire ends the life of keys whose end has come.
 func (l *lane) expire(now int64) {
 	if l.format != 0 && l.end <= now {
-		l.scalars, l.q, l.l, l.d, l.o, l.v = scalars{}, map[int64]*entry{}, map[int64]int64{}, nil, nil, map[int64]bool{}
+		l.forget()
 	}
 	if l.fend <= now {
 		l.f = nil

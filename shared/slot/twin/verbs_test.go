@@ -285,6 +285,9 @@ func (p *pair) lose(all bool) {
 	if t := pick(p, p.tickets, "parked").Ticket; t != 0 && rapid.IntRange(0, 3).Draw(p.T, "was parked") == 0 {
 		p.marks.Parked = []int64{t}
 	}
+	if rapid.IntRange(0, 3).Draw(p.T, "had been emptied") == 0 { // the lane, if any, began before that was noticed
+		p.generation.Emptied = p.generation.Number
+	}
 	if !all {
 		return
 	}
