@@ -149,10 +149,12 @@ func (o *oracle) recorded(r *requestBook, l *life) bool {
 	return r.life != l || found && slot.Outcome(stored.Status) == l.status
 }
 
-// stored is what the record store has of a life.
+// stored is what the record store has of a life. Where it decides, what is done is also how a later life ends: a purge may have
+// ended the one whose run had that decided meanwhile.
 func (o *oracle) stored(r *requestBook, l *life) (record.Record, bool) {
 	stored, found, err := o.world.records.Get(ctx0, r.lane, r.id)
-	return stored, err == nil && found && o.lifeOf(r, stored.Ticket) == l
+	handed := o.world.Decide && stored.Status == record.Done && r.life == l
+	return stored, err == nil && found && (handed || o.lifeOf(r, stored.Ticket) == l)
 }
 
 // letter says that a dead request is among the dead letters.

@@ -12,7 +12,7 @@ import (
 
 // book is an oracle that knows of one request, accepted under ticket 7.
 func book() (*oracle, *requestBook) {
-	o := newOracle(&World{records: record.NewMemory(time.Now)})
+	o := newOracle(&World{records: record.NewMemory(time.Now), wakes: newBroker(nil)})
 	r := o.request("L0", "abcd")
 	o.lane("L0").lives[7] = r.life
 	r.acked, r.placed = time.Now(), time.Now()
@@ -73,6 +73,33 @@ func TestTheOracleKnowsThatADeadRequestRunsAgain(t *testing.T) {
 			o.finished(&instance{}, slot.Lane{Key: "L0"}, slot.FinishRequest{Grant: slot.Grant{Ticket: 7, Fence: 9}, Request: "abcd", Outcome: slot.Accept},
 				slot.Finished{Verdict: slot.Lost}, nil)
 			wantViolations(t, o, tt.want...)
+		})
+	}
+}
+
+// A purge may end a request while its run has the record store decide that it is done: who sends it again is told that.
+func TestTheOracleKnowsThatWhatWasDecidedOutlivesAPurge(t *testing.T) {
+	t.Parallel()
+	for name, decides := range map[string]bool{"where the store decides": true, "else it has a result of its own": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			o.world.Durable, o.world.Decide = true, decides
+			r.status = slot.Outcome(slot.Cancelled)
+			if _, err := o.world.records.Put(t.Context(), record.Record{
+				Key: "L0", ID: "abcd", Ticket: 7, Fence: 9, Status: record.Done, Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			o.nextLife(r, time.Now())
+			o.lane("L0").lives[8] = r.life
+			if o.decided(r, r.life); decides != (r.status == slot.Accept) {
+				t.Errorf("its next life has ended as %q", r.status)
+			}
+			r.status = slot.Accept
+			if got := o.recorded(r, r.life); got != decides {
+				t.Errorf("the end of its next life is kept: %t, want %t", got, decides)
+			}
 		})
 	}
 }
