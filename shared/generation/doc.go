@@ -33,7 +33,8 @@
 //
 //   - A FLUSHALL, or a demotion and promotion, under a connection that lives on is noticed with the next [Tracker.Check], within
 //     [CheckedWithin] while requests come. A lane that began its life in between is told by [Tracker.Verify], which the caller
-//     asks after each such script. A demotion and promotion leaves rolled back lanes in use for up to [CheckedWithin].
+//     asks after each such script; and as the marker says which generation found Redis empty last, the scripts of who has noticed
+//     forget it. A demotion and promotion leaves rolled back lanes in use for up to [CheckedWithin].
 //   - A change of master_replid does not always mean loss: a server takes another one when its first replica ever connects, and
 //     when no replica was connected for an hour (repl-backlog-ttl). Both cost a quarantine without need; the two cases cannot be
 //     told from a loss by what INFO says later.
