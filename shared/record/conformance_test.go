@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,6 +69,16 @@ func TestPut(t *testing.T) {
 				wantHeld(t, "held", put(t, s, other), first)
 			}
 			wantStored(t, s, first)
+		})
+	})
+	t.Run("what is done gives way to what was submitted when its time was over", func(t *testing.T) {
+		t.Parallel()
+		eachStore(t, func(t *testing.T, s store) {
+			first := put(t, s, done("a", 1))
+			next := done("a", 2)
+			next.Submitted = first.ExpireAt.Add(-time.Second) // Redis knew nothing of the first any more, whose time is not over by this store's clock
+			wantHeld(t, "held", put(t, s, next), next)
+			wantStored(t, s, next)
 		})
 	})
 	t.Run("one request's record is no other's", func(t *testing.T) {

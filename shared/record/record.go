@@ -90,8 +90,15 @@ type Payload struct {
 
 // yields tells whether r, which is stored and alive, gives way to other. What is
 // done does not: its request has no later life, so a higher ticket is that of
-// another place for the same one, which it got before this end was known.
-func (r Record) yields(other Record) bool { return r.Ticket < other.Ticket && r.Status != Done }
+// another place for the same one, which it got before this end was known. Only
+// what was submitted when r's time was over, but for the difference of two
+// clocks, has nothing to do with it.
+func (r Record) yields(other Record) bool {
+	return r.Ticket < other.Ticket && (r.Status != Done || !other.Submitted.Before(r.ExpireAt.Add(-clocks)))
+}
+
+// clocks is how far the clocks of Redis, Firestore and an instance may be apart.
+const clocks = time.Second
 
 // validate reports the first fault; the error is an ErrInvalid.
 func (r Record) validate() error {
