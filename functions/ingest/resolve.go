@@ -9,7 +9,6 @@ import (
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
-	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -103,7 +102,7 @@ func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word
 	r.ID, r.Fence, r.Status, r.Finished = c.id, noRun, slot.Dead, c.Clock.Now()
 	head := f.seen.Next.Request == c.id // of any other nobody has the payload
 	switch {
-	case word == slot.ResolveRetry || c.lane.Policy.Decide != policy.Firestore:
+	case word == slot.ResolveRetry || !c.lane.StoreDecides():
 		return word, nil
 	case head && f.Parked && word == slot.Skip:
 		otherwise = slot.Redrive

@@ -6,7 +6,6 @@ import (
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
-	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
@@ -109,7 +108,7 @@ func (c *call) cancel() error {
 // may have had its own decided.
 func (c *call) agreedCancel(f found) error {
 	switch {
-	case c.lane.Policy.Decide != policy.Firestore:
+	case !c.lane.StoreDecides():
 		return nil
 	case f.status == statusRunning:
 		return c.tooLate(f)

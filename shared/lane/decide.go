@@ -8,7 +8,6 @@ import (
 
 	"github.com/seriatim/seriatim/shared/clock"
 	"github.com/seriatim/seriatim/shared/logging"
-	"github.com/seriatim/seriatim/shared/policy"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
@@ -38,7 +37,7 @@ func (d *Decider) decides(l Lane) bool {
 }
 
 func (s Records) decides(l Lane) bool {
-	return s.Store != nil && l.Policy.Durable && l.Policy.Decide == policy.Firestore
+	return s.Store != nil && l.StoreDecides()
 }
 
 // Decide has the durable store decide that a request ends as r says, without a run, where the policy of the lane leaves that to the

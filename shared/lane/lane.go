@@ -47,6 +47,9 @@ func Bind(doc *policy.Document, key string) (Lane, error) {
 	return l, nil
 }
 
+// StoreDecides says that how a request of the lane ends is what the durable store holds of it first.
+func (l Lane) StoreDecides() bool { return l.Policy.Durable && l.Policy.Decide == policy.Firestore }
+
 // DispatchDeadline is how long Cloud Tasks waits for a delivery of this lane.
 func (l Lane) DispatchDeadline() time.Duration {
 	return taskqueue.DispatchDeadline(slot.InlineWait, l.Timeout)
