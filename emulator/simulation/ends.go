@@ -66,7 +66,7 @@ func (o *oracle) looked(in *instance, l slot.Lane, op, id string, ticket int64, 
 		return
 	}
 	switch {
-	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && o.lostSince(r.acked):
+	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && (t.adopted || o.lostSince(r.acked)):
 		r.evicted = true
 		o.except(PlaceGivenUp, l.Key, "%s", label(id))
 	case op == "void" && !r.acked.IsZero() && r.ticket == ticket && r.status == "":

@@ -59,6 +59,7 @@ type ticketBook struct {
 	ready   int64
 	retried int64 // the fence whose retry was answered last
 	late    bool  // given to a caller who had not noticed that Redis was emptied
+	adopted bool  // given to a task that came back: its successor may be late, and the place given up
 }
 
 // requestBook is one request.

@@ -77,6 +77,28 @@ func TestTheOracleKnowsThatADeadRequestRunsAgain(t *testing.T) {
 	}
 }
 
+// A request may be acknowledged after Redis was emptied, and brought back by its task: the place is given up where the task that
+// follows is not confirmed in time.
+func TestTheOracleKnowsThatAPlaceWasAdopted(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		adopted bool
+		want    []string
+	}{
+		"given to an arrival":                 {false, []string{"L0: I4: the place of abcd is given up after its acknowledgement"}},
+		"given to its task when it came back": {true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			r.acked, r.ticket = time.Now(), 7
+			o.lane("L0").open[7] = &ticketBook{request: "abcd", adopted: tt.adopted}
+			o.looked(&instance{}, slot.Lane{Key: "L0"}, "void", "abcd", 7, slot.Looked{Verdict: slot.Voided}, nil)
+			wantViolations(t, o, tt.want...)
+		})
+	}
+}
+
 // A purge may end a request while its run has the record store decide that it is done: who sends it again is told that.
 func TestTheOracleKnowsThatWhatWasDecidedOutlivesAPurge(t *testing.T) {
 	t.Parallel()
