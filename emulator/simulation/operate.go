@@ -251,6 +251,9 @@ func (o *oracle) purged(l slot.Lane) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b, now := o.lane(l.Key), time.Now().UnixMilli()
+	if o.world.late() {
+		return // the lane that it purged counts for nothing, and it is told to say so again
+	}
 	for ticket, t := range b.open {
 		if t.fence != 0 && t.expiry > now {
 			continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/record"
 	"github.com/seriatim/seriatim/shared/slot"
 )
@@ -96,6 +97,21 @@ func TestTheOracleKnowsThatAPlaceWasAdopted(t *testing.T) {
 			o.looked(&instance{}, slot.Lane{Key: "L0"}, "void", "abcd", 7, slot.Looked{Verdict: slot.Voided}, nil)
 			wantViolations(t, o, tt.want...)
 		})
+	}
+}
+
+// A purge by who has not noticed that Redis was emptied is of a lane that counts for nothing.
+func TestTheOracleKnowsThatALatePurgeCountsForNothing(t *testing.T) {
+	t.Parallel()
+	for knows, want := range map[int64]slot.Outcome{8: "", 9: slot.Outcome(slot.Cancelled)} {
+		o, r := book()
+		o.world.plain = &plain{texts: map[string]string{generation.Key: "9|0|0|server|absent|0|9"}}
+		o.world.by.in = &instance{tracker: generation.New(generation.Options{})}
+		o.world.by.Generation.Number = knows
+		o.lane("L0").open[7] = &ticketBook{request: "abcd"}
+		if o.purged(slot.Lane{Key: "L0"}); r.status != want {
+			t.Errorf("a purge by who knows generation %d of 9 leaves %q, want %q", knows, r.status, want)
+		}
 	}
 }
 
