@@ -120,6 +120,9 @@ func (o *oracle) kept(r *requestBook, l *life, why string) {
 	if !o.world.Durable || l.status != slot.Accept && l.status != slot.GiveUp || r.flushes > 0 || o.recorded(r, l) {
 		return
 	}
+	if _, found := o.stored(r, l); found && o.lostSince(l.ended) {
+		return // Redis has forgotten that end, which nobody was told, and the request has come to another
+	}
 	o.violate(r.lane, "durable: %s, and the end of %s is in Redis alone", why, label(r.id))
 }
 

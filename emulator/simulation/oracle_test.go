@@ -115,6 +115,35 @@ func TestTheOracleKnowsThatALatePurgeCountsForNothing(t *testing.T) {
 	}
 }
 
+// An end that nobody was told may be forgotten with Redis, and the request come to another.
+func TestTheOracleKnowsThatAnEndWasForgotten(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lost bool
+		want []string
+	}{
+		"with Redis": {true, nil},
+		"by nobody":  {false, []string{"L0: durable: the last task is gone, and the end of abcd is in Redis alone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			o.world.Durable = true
+			r.status, r.fence, r.ended = slot.GiveUp, 9, time.Now()
+			if tt.lost {
+				o.losses = append(o.losses, lossBook{how: Flushed, at: time.Now()})
+			}
+			if _, err := o.world.records.Put(t.Context(), record.Record{
+				Key: "L0", ID: "abcd", Ticket: 7, Status: record.Cancelled, Finished: time.Now(), ExpireAt: time.Now().Add(time.Hour),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			o.kept(r, r.life, "the last task is gone")
+			wantViolations(t, o, tt.want...)
+		})
+	}
+}
+
 // A purge may end a request while its run has the record store decide that it is done: who sends it again is told that.
 func TestTheOracleKnowsThatWhatWasDecidedOutlivesAPurge(t *testing.T) {
 	t.Parallel()
