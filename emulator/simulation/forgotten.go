@@ -128,6 +128,7 @@ func (o *oracle) noticed(b *laneBook) {
 		if t.late {
 			b.lost[ticket] = t
 			delete(b.open, ticket)
+			b.lives[ticket].placed = t.before
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (o *oracle) reserved(in *instance, l slot.Lane, req slot.ReserveRequest, re
 		if res.Verdict == slot.Duplicate {
 			o.violate(l.Key, "duplicate of t%s, which is not open", short(res.Ticket))
 		}
-		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now, late: o.world.late(), adopted: req.Adopt}
+		b.open[res.Ticket] = &ticketBook{request: req.ID, ready: res.Now, late: o.world.late(), adopted: req.Adopt, before: r.placed}
 		o.begins(b, r, req, res.Ticket)
 	}
 	if r.touched = time.Now(); !req.Adopt && req.Submitted.Before(r.arrived) {

@@ -19,7 +19,7 @@ type life struct {
 	ended   time.Time
 	fence   int64 // of the grant that ended it
 	body    string
-	// answered says that body has been told, last at told.
+	// answered says that body has been told, that of an end at told.
 	answered bool
 	told     time.Time
 	tasks    int

@@ -57,9 +57,10 @@ type ticketBook struct {
 	fence   int64 // 0: not leased
 	expiry  int64
 	ready   int64
-	retried int64 // the fence whose retry was answered last
-	late    bool  // given to a caller who had not noticed that Redis was emptied
-	adopted bool  // given to a task that came back: its successor may be late, and the place given up
+	retried int64     // the fence whose retry was answered last
+	late    bool      // given to a caller who had not noticed that Redis was emptied
+	adopted bool      // given to a task that came back: its successor may be late, and the place given up
+	before  time.Time // when the request had got the place that it had then
 }
 
 // requestBook is one request.

@@ -61,6 +61,10 @@ func (o *oracle) taskGone(t task) {
 	if r.all > 0 {
 		return
 	}
+	if stored, found := o.stored(r, r.life); found && r.status == "" && len(o.losses) > 0 {
+		// Redis had forgotten how it ended, and a flush task brought that to the store after the request had come back.
+		o.end(r, r.life, slot.Outcome(stored.Status), stored.Fence)
+	}
 	if o.decided(r, r.life); r.status == "" && r.hadTask { // acknowledged or not: a task is answered 200 only when its request has ended, or has another
 		o.violate(r.lane, "I4: the last task of %s is gone, and it has not ended", label(t.request))
 	}
@@ -138,7 +142,7 @@ func (o *oracle) replayed(r *requestBook, l *life, out *response) {
 	case l.answered && l.body != body:
 		o.violate(r.lane, "I5: %s is answered %q, and was %q", label(r.id), body, l.body)
 	}
-	l.answered, l.body, l.told = true, body, time.Now()
+	l.answered, l.body, l.told = true, body, l.ended
 	o.kept(r, l, "a client is told")
 }
 
