@@ -144,6 +144,48 @@ func TestTheOracleKnowsThatAnEndWasForgotten(t *testing.T) {
 	}
 }
 
+// A place that a caller gave who had not noticed that Redis was emptied is none: the task is still to come.
+func TestTheOracleKnowsThatALatePlaceIsNone(t *testing.T) {
+	t.Parallel()
+	o, r := book()
+	before := time.Now().Add(-time.Minute)
+	o.losses = append(o.losses, lossBook{how: Flushed, at: time.Now().Add(-time.Second)})
+	o.lane("L0").open[7] = &ticketBook{request: "abcd", late: true, before: before}
+	newcomer := &life{arrived: time.Now()}
+	if got := o.excuse("L0", r.life, newcomer); got != "" {
+		t.Errorf("it has its place: %q, want no window", got)
+	}
+	o.noticed(o.lane("L0"))
+	if got := o.excuse("L0", r.life, newcomer); got != TaskLate || len(o.lane("L0").open) != 0 {
+		t.Errorf("%q, open %v; want %q and none", got, o.lane("L0").open, TaskLate)
+	}
+}
+
+// What counts is whether Redis has forgotten the end, not whether that was told before.
+func TestTheOracleKnowsWhichResultWasForgotten(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after time.Duration // from the first end to the loss
+		want  []string
+	}{
+		"that of before the loss": {time.Second, nil},
+		"none":                    {-time.Second, []string{`L0: I5: abcd is answered "200 new", and was "200 old"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, r := book()
+			r.status, r.ended = slot.Accept, time.Now()
+			for _, body := range []string{"old", "new"} {
+				out := &response{status: http.StatusOK}
+				out.body.WriteString(body)
+				o.replayed(r, r.life, out)
+				o.losses = []lossBook{{how: Flushed, at: r.ended.Add(tt.after)}}
+			}
+			wantViolations(t, o, tt.want...)
+		})
+	}
+}
+
 // A purge may end a request while its run has the record store decide that it is done: who sends it again is told that.
 func TestTheOracleKnowsThatWhatWasDecidedOutlivesAPurge(t *testing.T) {
 	t.Parallel()
