@@ -214,8 +214,14 @@ func (c *checker) rerunsExplained() {
 // cause is the fault that explains why x runs although before was done.
 func (c *checker) cause(before, x call) string {
 	const margin = 3 * time.Second // from the effect until nothing is left to do
+	until := before.end.Add(margin)
+	for _, e := range c.events { // on a lane of which Firestore decides there is, as long as that is away
+		if strings.HasPrefix(before.lane, "decided-") && strings.HasPrefix(e.kind, "firestore") && e.from.Before(until) && e.to.Add(margin).After(until) {
+			until = e.to.Add(margin)
+		}
+	}
 	for _, e := range c.events {
-		if e.from.After(before.end.Add(margin)) || e.to.Before(before.start.Add(-underWay)) {
+		if e.from.After(until) || e.to.Before(before.start.Add(-underWay)) {
 			continue
 		}
 		switch {

@@ -153,6 +153,20 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 		"twice, as the process was killed": {told: told{
 			requests: []*request{submitted(1, "one-0", 0, 1)}, calls: []call{cut, ran(1, "one-0", 2, 21, 30)}, events: []event{kill},
 		}},
+		"twice, as the process stood still after Firestore, which decides, had been away": {told: told{
+			requests: []*request{submitted(1, "decided-0", 0, 1)},
+			calls:    []call{ran(1, "decided-0", 1, 10, 20), ran(1, "decided-0", 2, 12000, 12030)},
+			events: []event{
+				{kind: "firestore cut off", from: at(15), to: at(6000)}, {kind: "stop", what: "executor-1.1", from: at(6050), to: at(13000)},
+			},
+		}},
+		"twice, as the process stood still long after, where Redis decides": {told: told{
+			requests: []*request{submitted(1, "one-0", 0, 1)},
+			calls:    []call{ran(1, "one-0", 1, 10, 20), ran(1, "one-0", 2, 12000, 12030)},
+			events: []event{
+				{kind: "firestore cut off", from: at(15), to: at(6000)}, {kind: "stop", what: "executor-1.1", from: at(6050), to: at(13000)},
+			},
+		}, broken: map[string]int{"run again": 1}},
 		"refused and run": {told: told{
 			requests: []*request{with(submitted(1, "one-0", 0, 1), func(r *request) { r.refused = true })}, calls: []call{late},
 		}, broken: map[string]int{"refused and run": 1}},
