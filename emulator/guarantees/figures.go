@@ -34,20 +34,20 @@ func (s simulation) text() string {
 		return "**Simulation.** No run is recorded.\n"
 	}
 	return fmt.Sprintf("**Simulation**%s. %s acknowledged requests of %s seeds, the real code of both functions, %s steps, %s faults, %s losses of Redis "+
-		"and %s rollbacks: **%s violations**, %s exceptions in the windows. Of %s mutations, each a rule taken out, every one is noticed by a test.\n",
+		"and %s rollbacks: **%s**, %s exceptions in the windows. Of %s mutations, each a rule taken out, every one is noticed by a test.\n",
 		on(s.Date), thousands(s.Requests.total), thousands(s.Seeds.total), thousands(s.Steps.total), thousands(s.Faults.total),
-		thousands(s.Losses.total), thousands(s.Rollbacks.total), thousands(s.Violations.total), thousands(s.Exceptions.total), thousands(s.Mutations.total))
+		thousands(s.Losses.total), thousands(s.Rollbacks.total), violations(s.Violations.total), thousands(s.Exceptions.total), thousands(s.Mutations.total))
 }
 
 func (c chaos) text() string {
 	if c.Requests.Acknowledged == 0 {
 		return "**Real processes.** No run is recorded.\n"
 	}
-	return fmt.Sprintf("**Real processes**%s. %s under load, %s acknowledged requests, %s faults, %s kills of a function, %s losses of Redis: **%s violations**, "+
+	return fmt.Sprintf("**Real processes**%s. %s under load, %s acknowledged requests, %s faults, %s kills of a function, %s losses of Redis: **%s**, "+
 		"%s exceptions in the windows. %s calls of the target, %s of them runs again that a fault explains. From a loss to the next start %s s in the median, "+
 		"%s s at worst; the quarantine was %s s.\n",
 		on(c.Date), c.For, thousands(c.Requests.Acknowledged), thousands(c.Faults.total), thousands(c.Kills), thousands(c.Losses.total),
-		thousands(c.Violations.total), thousands(c.Exceptions.total), thousands(c.Calls), thousands(c.Reruns.total), short(c.Recovery.MedianFirst),
+		violations(c.Violations.total), thousands(c.Exceptions.total), thousands(c.Calls), thousands(c.Reruns.total), short(c.Recovery.MedianFirst),
 		short(c.Recovery.WorstFirst), short(c.Recovery.Quarantine))
 }
 
@@ -82,6 +82,13 @@ func thousands(n int) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+func violations(n int) string {
+	if n == 1 {
+		return "1 violation"
+	}
+	return thousands(n) + " violations"
 }
 
 func short(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 1, 64) }

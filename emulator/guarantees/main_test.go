@@ -106,7 +106,7 @@ func TestFigures(t *testing.T) {
 	want = "before\n" + begin + `
 **Simulation** (2026-12-01). 1,234,567 acknowledged requests of 1,200 seeds, the real code of both functions, 5 steps, 1,002 faults, 3 losses of Redis and 0 rollbacks: **0 violations**, 4 exceptions in the windows. Of 77 mutations, each a rule taken out, every one is noticed by a test.
 
-**Real processes** (2026-12-01). 10m0s under load, 24,000 acknowledged requests, 7 faults, 12 kills of a function, 1 losses of Redis: **1 violations**, 0 exceptions in the windows. 25,000 calls of the target, 3 of them runs again that a fault explains. From a loss to the next start 8.0 s in the median, 11.0 s at worst; the quarantine was 6.7 s.
+**Real processes** (2026-12-01). 10m0s under load, 24,000 acknowledged requests, 7 faults, 12 kills of a function, 1 losses of Redis: **1 violation**, 0 exceptions in the windows. 25,000 calls of the target, 3 of them runs again that a fault explains. From a loss to the next start 8.0 s in the median, 11.0 s at worst; the quarantine was 6.7 s.
 
 What fell into a window, in these two runs:
 
