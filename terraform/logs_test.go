@@ -101,7 +101,7 @@ func (d *deployment) overwrite() {
 			if held, err := parts.Records.Store.Put(t.Context(), r); err != nil || held.Ticket != r.Ticket {
 				t.Fatalf("%s puts ticket %d: holds %d, %v", name, r.Ticket, held.Ticket, err)
 			}
-			r.Ticket++
+			r.Ticket, r.Submitted = r.Ticket+1, r.ExpireAt
 		}
 	}
 }
