@@ -70,7 +70,7 @@ func (c *checker) window(a, b first) string {
 			return lateTask
 		case a.request.first.Before(l.at) && l.at.Before(b.request.first) && a.sentWithin(l.at, b.granted()):
 			return repeated
-		case l.kind == "redis flushed" && b.request.first.After(l.at) && b.request.first.Before(l.at.Add(noticed)):
+		case l.unnoticedAt(b.request.first):
 			return unnoticed
 		}
 	}
@@ -82,10 +82,16 @@ func (c *checker) window(a, b first) string {
 
 // granted is when the request may have been granted: its call comes later where the grant's reply was lost, say.
 func (f first) granted() time.Time {
-	if at, err := time.Parse(time.RFC3339, f.started); err == nil && at.Before(f.call.start) {
+	if at, ok := f.firstGrant(); ok && at.Before(f.call.start) {
 		return at
 	}
 	return f.call.start
+}
+
+// firstGrant is the first grant of a request as its record tells it, if it does.
+func (r *request) firstGrant() (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, r.started)
+	return at, err == nil
 }
 
 func (f first) lane() lane { return f.request.lane }
@@ -123,7 +129,7 @@ func (c *checker) paced() map[string]pace {
 		grants := c.grants(l)
 		for i := 1; i < len(grants); i++ {
 			gap := grants[i].Sub(grants[i-1])
-			if gap < l.spacing && c.flushedBefore(grants[i]) {
+			if gap < l.spacing && slices.ContainsFunc(c.losses, func(l loss) bool { return l.unnoticedAt(grants[i]) }) {
 				c.exceptions[ungranted]++
 				continue
 			}
@@ -141,17 +147,15 @@ func (c *checker) paced() map[string]pace {
 	return paces
 }
 
-// flushedBefore says whether Redis was flushed so shortly before an instant that nobody may have noticed.
-func (c *checker) flushedBefore(at time.Time) bool {
-	return slices.ContainsFunc(c.losses, func(l loss) bool {
-		return l.kind == "redis flushed" && !at.Before(l.at) && at.Before(l.at.Add(noticed))
-	})
+// unnoticedAt says whether Redis was flushed so shortly before an instant that nobody may have noticed.
+func (l loss) unnoticedAt(at time.Time) bool {
+	return l.kind == "redis flushed" && at.After(l.at) && at.Before(l.at.Add(noticed))
 }
 
 // grants are the first grants of a lane's requests, in order.
 func (c *checker) grants(l lane) (list []time.Time) {
 	for _, r := range c.requests {
-		if at, err := time.Parse(time.RFC3339, r.started); err == nil && r.lane.key == l.key {
+		if at, ok := r.firstGrant(); ok && r.lane.key == l.key {
 			list = append(list, at)
 		}
 	}

@@ -114,6 +114,12 @@ func (o *oracle) end(r *requestBook, l *life, status slot.Outcome, fence int64) 
 	o.world.wakes.ended(r.lane, r.id)
 }
 
+// endAsStored ends a life as the record store has it.
+func (o *oracle) endAsStored(r *requestBook, l *life, stored record.Record) {
+	o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
+	l.ended = stored.Finished
+}
+
 // kept checks that how a life ended outlasts Redis, or a task is there that will make it so: what is told, and what a task is
 // given up for.
 func (o *oracle) kept(r *requestBook, l *life, why string) {
@@ -141,8 +147,8 @@ func (o *oracle) decided(r *requestBook, l *life) {
 	}
 	stored, found := o.stored(r, l)
 	if found && (stored.Ticket >= l.place || stored.Status == record.Done) {
-		o.end(r, l, slot.Outcome(stored.Status), stored.Fence)
-		l.ended, l.byStore, l.decree = stored.Finished, true, stored.Fence
+		o.endAsStored(r, l, stored)
+		l.byStore, l.decree = true, stored.Fence
 	}
 }
 

@@ -63,8 +63,7 @@ func (o *oracle) taskGone(t task) {
 	}
 	if stored, found := o.stored(r, r.life); found && r.status == "" && len(o.losses) > 0 {
 		// Redis had forgotten how it ended, and a flush task brought that to the store after the request had come back.
-		o.end(r, r.life, slot.Outcome(stored.Status), stored.Fence)
-		r.ended = stored.Finished
+		o.endAsStored(r, r.life, stored)
 	}
 	if o.decided(r, r.life); r.status == "" && r.hadTask { // acknowledged or not: a task is answered 200 only when its request has ended, or has another
 		o.violate(r.lane, "I4: the last task of %s is gone, and it has not ended", label(t.request))
