@@ -523,10 +523,10 @@ end
 
 -- Checks before anything else: a newer format, an older caller, an older lane.
 local refusal
-if s.format <= FORMAT and not absent and s.gen < emptied and marks ~= READS then forget() end
 if s.format > FORMAT then refusal = reply('FORMAT', 'format', int(s.format))
 elseif not absent and s.gen > generation then refusal = reply('GENERATION', 'gen', int(s.gen))
 elseif not absent and s.gen < generation and restoring and marks == '' then refusal = reply('RESTORE')
+elseif not absent and s.gen < emptied and marks ~= READS then forget()
 elseif not absent and s.gen < generation then
   -- Repair: what the lost milliseconds may have issued is skipped, what they may have granted has taken its pace. What an
   -- operator said in them is known from outside Redis.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/slot/slottest"
 )
@@ -209,6 +211,21 @@ func TestALaneThatBeganUnnoticedIsForgotten(t *testing.T) {
 					began.Ticket, began.Incarnation, reach)
 			}
 			b.wantList(t, slot.ListRequest{Size: 10}, "a open 1")
+		},
+		"not before its marks are known, and its clock does not go back": func(t *testing.T, b *bundle) {
+			b.queued(t, "a")
+			before, began := b.dump(t), b.clock.Now()
+			b.clock.Advance(-3 * time.Millisecond)
+			b.noticed(t, slot.Generation{Number: 2, Emptied: 2}, slot.Marks{})
+			b.store.Restore = func(context.Context, string) (slot.Marks, error) {
+				if diff := cmp.Diff(before, b.dump(t)); diff != "" {
+					t.Errorf("while the marks are read (-want +got):\n%s", diff)
+				}
+				return slot.Marks{}, nil
+			}
+			if res := b.reserve(t, ingest("b")); res.Now != began || res.Position != 1 {
+				t.Errorf("at %d in place %d, want %d, 1", res.Now, res.Position, began)
+			}
 		},
 		"also by who begins nothing": func(t *testing.T, b *bundle) {
 			task := b.queued(t, "a")[0]

@@ -125,12 +125,12 @@ func (s *Store) begin(ctx context.Context, op string, l slot.Lane) (*call, error
 	if !c.absent && c.s.gen > c.gen.Number {
 		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, slot.ErrGeneration)
 	}
+	if err := c.restore(op); err != nil {
+		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, err)
+	}
 	if !c.absent && c.s.gen < c.gen.Emptied && !slices.Contains(reads, op) && !c.without(UnnoticedForgotten) {
 		state.forget()
 		c.s, c.absent, state.j = scalars{}, true, nil
-	}
-	if err := c.restore(op); err != nil {
-		return nil, fmt.Errorf("slot %s of lane %q: %w", op, l.Key, err)
 	}
 	if !c.absent && c.s.gen < c.gen.Number {
 		c.repair(op)
