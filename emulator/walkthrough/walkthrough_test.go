@@ -3,7 +3,6 @@ package walkthrough_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -14,17 +13,12 @@ import (
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 )
 
-// alone is set by .ci/run in a step in which nothing else runs: only there the figures say something about the code. What they
-// should be is the simulation's to assert, whose clock is virtual: on a slow machine every start is late, and who comes early
-// because of that is snoozed.
-const alone = "SERIATIM_ALONE"
-
 type run struct {
 	requests   int
 	spacing    time.Duration
 	faults     string
 	realRedis  bool
-	dispatches float64 // most per queued request, on the slowest machine
+	dispatches float64 // most per queued request, on the slowest machine, beside other tests: the simulation asserts what they should be
 }
 
 func (r run) do(t *testing.T) {
@@ -66,37 +60,27 @@ func (r run) do(t *testing.T) {
 }
 
 func TestPacedLane(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	run{requests: 1000, spacing: 20 * time.Millisecond, dispatches: 2.5}.do(t)
 }
 
 func TestPacedLaneOnRealRedis(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	run{requests: 500, spacing: 20 * time.Millisecond, realRedis: true, dispatches: 2.5}.do(t)
 }
 
 func TestOrderOnlyLane(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	run{requests: 300, dispatches: 2.5}.do(t)
 }
 
 func TestPacedLaneWithLateDispatches(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	run{requests: 1000, spacing: 20 * time.Millisecond, faults: "late=0.01:1s-3s", dispatches: 2.5}.do(t)
 }
 
 func TestPacedLaneWithEveryFault(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	// Lost replies and refusals make the client send again; duplicates find their request done. Dispatches are not the point.
 	run{
 		requests: 300, spacing: 20 * time.Millisecond, dispatches: 4,
