@@ -89,6 +89,7 @@ type counting struct {
 	Slots
 	Wakes
 	starts, waiting, most atomic.Int64
+	tickets               sync.Map // whose deliveries have listened
 }
 
 func (c *counting) Start(ctx context.Context, l slot.Lane, req slot.StartRequest) (slot.Started, error) {
@@ -96,14 +97,12 @@ func (c *counting) Start(ctx context.Context, l slot.Lane, req slot.StartRequest
 	return c.Slots.Start(ctx, l, req)
 }
 
-type waitingKey struct{}
-
-func (c *counting) Listen(ctx context.Context, key string, ticket int64) *slot.Listener {
-	*ctx.Value(waitingKey{}).(*bool) = true
+func (c *counting) Listen(key string, ticket int64) *slot.Listener {
+	c.tickets.Store(ticket, nil)
 	n := c.waiting.Add(1)
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
 	}
-	return c.Wakes.Listen(ctx, key, ticket)
+	return c.Wakes.Listen(key, ticket)
 }
 
 func TestAHerdCostsFewCallsAndFewWaiters(t *testing.T) {
@@ -120,11 +119,10 @@ func TestAHerdCostsFewCallsAndFewWaiters(t *testing.T) {
 		var deliveries sync.WaitGroup
 		// Cloud Tasks of this test: all tasks at once, however early they are; successors when they are due.
 		dispatch := func(e taskqueue.Envelope) {
-			waited := false
-			if got := f.Deliver(context.WithValue(t.Context(), waitingKey{}, &waited), e); got != http.StatusOK {
+			if got := f.Deliver(t.Context(), e); got != http.StatusOK {
 				t.Errorf("%s: %d", e.ID, got)
 			}
-			if waited {
+			if _, waited := c.tickets.LoadAndDelete(e.Ticket); waited {
 				c.waiting.Add(-1)
 			}
 		}

@@ -55,7 +55,7 @@ type Records interface {
 
 // Wakes brings wake-ups to waiters.
 type Wakes interface {
-	Listen(ctx context.Context, key string, ticket int64) *slot.Listener
+	Listen(key string, ticket int64) *slot.Listener
 }
 
 // Inspector reads lanes.

@@ -34,7 +34,7 @@ func (w *waiter) wait(ctx context.Context, view lane.View, v slot.Started) {
 		return
 	}
 	if w.listener == nil {
-		w.listener = w.Wakes.Listen(ctx, w.env.Key, w.env.Ticket)
+		w.listener = w.Wakes.Listen(w.env.Key, w.env.Ticket)
 	}
 	if wake, ok := w.sleep(ctx, until, w.listener.C); ok && wake.At > view.Now {
 		w.sleep(ctx, view.Local(wake.At), nil)

@@ -19,7 +19,7 @@ const (
 
 // Ends brings the message that a request has ended.
 type Ends interface {
-	ListenEnd(ctx context.Context, key, requestID string) *slot.Listener
+	ListenEnd(key, requestID string) *slot.Listener
 }
 
 // wait reads the preference wait: how long the client wants to wait for the end of its request, in seconds, at most maxWait.
@@ -41,7 +41,7 @@ func (c *call) await(id string, patience time.Duration, look func(id string) (fo
 	ctx, stop := clock.WithTimeout(c.r.Context(), c.Clock, patience, context.DeadlineExceeded)
 	defer stop()
 	// Listen first, then look: an end between the two is not missed.
-	l := c.Ends.ListenEnd(ctx, c.lane.Slot.Key, id)
+	l := c.Ends.ListenEnd(c.lane.Slot.Key, id)
 	defer l.Close()
 	for {
 		f, err := look(id)

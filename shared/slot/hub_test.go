@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
@@ -32,7 +33,7 @@ func newHub(t *testing.T) *hubBundle {
 // listen listens and waits until Redis has the subscription.
 func (b *hubBundle) listen(t *testing.T, key string, ticket int64) *slot.Listener {
 	t.Helper()
-	l := b.hub.Listen(t.Context(), key, ticket)
+	l := b.hub.Listen(key, ticket)
 	t.Cleanup(l.Close)
 	if w := receive(t, l); w.At != 0 {
 		t.Fatalf("first wake-up %+v, want the subscription's", w)
@@ -81,7 +82,7 @@ func TestHub(t *testing.T) {
 	t.Run("a wake-up reaches the listener of its ticket and nobody else", func(t *testing.T) {
 		t.Parallel()
 		b := newHub(t)
-		first, other := b.listen(t, "a", 1), b.hub.Listen(t.Context(), "a", 2)
+		first, other := b.listen(t, "a", 1), b.hub.Listen("a", 2)
 		defer other.Close()
 		namesake := b.listen(t, "b", 1)
 		b.publish(t, "a", wake(1, 77))
@@ -97,7 +98,7 @@ func TestHub(t *testing.T) {
 		t.Parallel()
 		b := newHub(t)
 		store, lane := slot.New(b.rdb, slot.First, nil), paced("ends "+t.Name())
-		ends, other := b.hub.ListenEnd(t.Context(), lane.Key, "a"), b.hub.ListenEnd(t.Context(), lane.Key, "b")
+		ends, other := b.hub.ListenEnd(lane.Key, "a"), b.hub.ListenEnd(lane.Key, "b")
 		defer ends.Close()
 		defer other.Close()
 		receive(t, ends) // the subscription has been made
@@ -137,7 +138,7 @@ func TestHub(t *testing.T) {
 		b.listen(t, "first", 1)
 		var listeners []*slot.Listener
 		for i := range 1000 {
-			listeners = append(listeners, b.hub.Listen(t.Context(), fmt.Sprint("lane ", i%50), int64(i)))
+			listeners = append(listeners, b.hub.Listen(fmt.Sprint("lane ", i%50), int64(i)))
 		}
 		if n := b.subscribers(t); n != 1 {
 			t.Errorf("%d connections, want 1", n)
@@ -153,7 +154,7 @@ func TestHub(t *testing.T) {
 	t.Run("one listener of a lane leaves, the other stays", func(t *testing.T) {
 		t.Parallel()
 		b := newHub(t)
-		stays, leaves := b.listen(t, "a", 1), b.hub.Listen(t.Context(), "a", 2)
+		stays, leaves := b.listen(t, "a", 1), b.hub.Listen("a", 2)
 		leaves.Close()
 		leaves.Close() // twice is once
 		b.publish(t, "a", wake(1, 5))
@@ -181,7 +182,7 @@ func TestHub(t *testing.T) {
 		b := newHub(t)
 		l := b.listen(t, "a", 1)
 		b.server.Kill()
-		away := b.hub.Listen(t.Context(), "b", 1) // no error, no wake-up
+		away := b.hub.Listen("b", 1) // no error, no wake-up
 		defer away.Close()
 		b.server.Restart()
 		for _, listener := range []*slot.Listener{l, away} {
@@ -192,6 +193,26 @@ func TestHub(t *testing.T) {
 		b.publish(t, "a", wake(1, 7))
 		if w := receive(t, l); w.At != 7 {
 			t.Errorf("woken with %+v, want at 7", w)
+		}
+	})
+	t.Run("a Redis that does not answer keeps nobody waiting who listens", func(t *testing.T) {
+		t.Parallel()
+		silence := &unanswered{deaf: deaf{make(chan any)}, asked: make(chan []string), answers: make(chan struct{})}
+		hub := slot.NewHubOn(func() slot.PubSub { return silence })
+		defer hub.Close()
+		first := hub.Listen("a", 1)
+		defer first.Close()
+		if got := <-silence.asked; !cmp.Equal(got, []string{slot.KeysOf("a").Wake()}) {
+			t.Errorf("subscribes to %q, want the lane of the first", got)
+		}
+		left := hub.Listen("left", 1)
+		for _, key := range []string{"c", "b", "b"} {
+			defer hub.Listen(key, 2).Close()
+		}
+		left.Close()
+		close(silence.answers)
+		if got := <-silence.asked; !cmp.Equal(got, []string{slot.KeysOf("b").Wake(), slot.KeysOf("c").Wake()}) {
+			t.Errorf("subscribes to %q, want all others at once", got)
 		}
 	})
 	t.Run("a hub that nobody has listened to has no connection to close", func(t *testing.T) {
@@ -212,6 +233,19 @@ func (d deaf) ChannelWithSubscriptions(...redis.ChannelOption) <-chan any {
 }
 func (d deaf) Close() error {
 	close(d.messages)
+	return nil
+}
+
+// unanswered is a subscription that hangs until answers is closed.
+type unanswered struct {
+	deaf
+	asked   chan []string
+	answers chan struct{}
+}
+
+func (u *unanswered) Subscribe(_ context.Context, channels ...string) error {
+	u.asked <- channels
+	<-u.answers
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (c *crowd) serve(t *testing.T, tasks []slot.StartRequest, work int) []grant
 
 // execute calls START when it is woken, when its wait is over, and every poll interval, until it may run.
 func (c *crowd) execute(t *testing.T, task slot.StartRequest, work int) error {
-	listener := c.hub.Listen(t.Context(), c.lane.Key, task.Ticket)
+	listener := c.hub.Listen(c.lane.Key, task.Ticket)
 	defer listener.Close()
 	for {
 		res, err := c.store.Start(t.Context(), c.lane, task)

@@ -2,6 +2,8 @@ package slot
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,10 +16,12 @@ import (
 // concurrent use.
 type Hub struct {
 	subscribe func() PubSub
+	due       chan struct{} // has room for one: changes wait
 
-	mu    sync.Mutex
-	ps    PubSub
-	lanes map[string]map[*Listener]struct{}
+	mu      sync.Mutex
+	ps      PubSub
+	lanes   map[string]map[*Listener]struct{} // by channel
+	changes map[string]bool                   // channels to subscribe to (true) and to leave
 }
 
 // Subscriber is the part of a go-redis client that a Hub needs.
@@ -40,7 +44,9 @@ func NewHub(rdb Subscriber) *Hub {
 
 // NewHubOn returns a Hub that calls subscribe with the first Listen: a simulation brings its own Redis.
 func NewHubOn(subscribe func() PubSub) *Hub {
-	return &Hub{subscribe: subscribe, lanes: map[string]map[*Listener]struct{}{}}
+	return &Hub{
+		subscribe: subscribe, due: make(chan struct{}, 1), lanes: map[string]map[*Listener]struct{}{}, changes: map[string]bool{},
+	}
 }
 
 // Wakeup is a hint to look again.
@@ -60,47 +66,91 @@ type Listener struct {
 	word    string // the first of the messages meant for it
 }
 
-// Listen subscribes to the lane's wake-ups for ticket. A Redis that cannot be reached is no error here: no wake-up comes. The
-// caller closes the Listener.
-func (h *Hub) Listen(ctx context.Context, key string, ticket int64) *Listener {
-	return h.listen(ctx, KeysOf(key).Wake(), strconv.FormatInt(ticket, 10))
+// Listen subscribes to the lane's wake-ups for ticket, without waiting for Redis. A Redis that cannot be reached is no error here:
+// no wake-up comes. The caller closes the Listener.
+func (h *Hub) Listen(key string, ticket int64) *Listener {
+	return h.listen(KeysOf(key).Wake(), strconv.FormatInt(ticket, 10))
 }
 
 // ListenEnd is Listen for the end of a request.
-func (h *Hub) ListenEnd(ctx context.Context, key, requestID string) *Listener {
-	return h.listen(ctx, KeysOf(key).Ended(), requestID)
+func (h *Hub) ListenEnd(key, requestID string) *Listener {
+	return h.listen(KeysOf(key).Ended(), requestID)
 }
 
-func (h *Hub) listen(ctx context.Context, channel, word string) *Listener {
+func (h *Hub) listen(channel, word string) *Listener {
 	l := &Listener{C: make(chan Wakeup, 1), hub: h, channel: channel, word: word}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ps == nil {
 		h.ps = h.subscribe()
-		go h.receive(h.ps.ChannelWithSubscriptions())
+		ended := make(chan struct{})
+		go h.receive(h.ps.ChannelWithSubscriptions(), ended)
+		go h.follow(h.ps, ended)
 	}
-	first := h.lanes[l.channel] == nil
-	if first {
-		h.lanes[l.channel] = map[*Listener]struct{}{}
+	if h.lanes[channel] == nil {
+		h.lanes[channel] = map[*Listener]struct{}{}
+		h.change(channel, true)
 	}
-	h.lanes[l.channel][l] = struct{}{}
-	if first {
-		// The client keeps the channel in its list and subscribes again when it reconnects, so the error needs no handling.
-		_ = h.ps.Subscribe(ctx, l.channel)
-	}
+	h.lanes[channel][l] = struct{}{}
 	return l
 }
 
-// Close ends the listening; the last listener of a lane ends its subscription.
+// Close ends the listening; the last listener of a lane ends its subscription. Closing again does nothing.
 func (l *Listener) Close() {
 	h := l.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, open := h.lanes[l.channel][l]; !open {
+		return
+	}
 	delete(h.lanes[l.channel], l)
 	if len(h.lanes[l.channel]) == 0 {
 		delete(h.lanes, l.channel)
-		_ = h.ps.Unsubscribe(context.Background(), l.channel)
+		h.change(l.channel, false)
 	}
+}
+
+// change leaves it to follow to subscribe to a channel, or to leave it. h.mu is held.
+func (h *Hub) change(channel string, subscribe bool) {
+	h.changes[channel] = subscribe
+	select {
+	case h.due <- struct{}{}:
+	default:
+	}
+}
+
+// follow makes the changes, many in one command. It alone waits where Redis cannot be reached.
+func (h *Hub) follow(ps PubSub, ended <-chan struct{}) {
+	for {
+		select {
+		case <-h.due:
+		case <-ended:
+			return
+		}
+		subscribe, leave := h.changed()
+		// The client keeps the channels in its list and subscribes again when it reconnects, so errors need no handling.
+		if len(subscribe) > 0 {
+			_ = ps.Subscribe(context.Background(), subscribe...)
+		}
+		if len(leave) > 0 { // none would mean all
+			_ = ps.Unsubscribe(context.Background(), leave...)
+		}
+	}
+}
+
+// changed takes the changes that wait, in the order of the channels' names: a simulation is to run the same again.
+func (h *Hub) changed() (subscribe, leave []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, channel := range slices.Sorted(maps.Keys(h.changes)) {
+		if h.changes[channel] {
+			subscribe = append(subscribe, channel)
+		} else {
+			leave = append(leave, channel)
+		}
+	}
+	clear(h.changes)
+	return subscribe, leave
 }
 
 // Close ends the subscription connection. No Listener may be open.
@@ -113,7 +163,9 @@ func (h *Hub) Close() error {
 	return h.ps.Close()
 }
 
-func (h *Hub) receive(messages <-chan any) {
+// receive delivers until the subscription is closed.
+func (h *Hub) receive(messages <-chan any, ended chan<- struct{}) {
+	defer close(ended)
 	for m := range messages {
 		switch m := m.(type) {
 		case *redis.Subscription:
