@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,6 +277,29 @@ func TestNobodySaysOtherwiseThanWasDecided(t *testing.T) {
 		wantProblem(t, b.call("POST", "/v1/lanes/judged-a/requests/"+behind+"/resolve", `{"as":"dead"}`), 409, problem.Conflict)
 		if r, found, err := b.records.Memory.Get(t.Context(), "judged-a", behind); found || err != nil {
 			t.Errorf("in the store %+v, %v; want nothing", r, err)
+		}
+	})
+	t.Run("and who comes too late for the run, but not for its result, is told so", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.records.putting = func(func() (record.Record, error)) (record.Record, error) { die(); panic("not reached") }
+		if !dying(t, func() { b.submitDecided() }) {
+			t.Fatal("the instance did not die")
+		}
+		b.lapse("decided-a")
+		b.records.putting = func(put func() (record.Record, error)) (record.Record, error) {
+			b.records.putting = nil
+			defer b.startElsewhere("decided-a")
+			return put()
+		}
+		w := b.call("DELETE", "/v1/lanes/decided-a/requests/"+decidedID, "")
+		wantProblem(t, w, 409, problem.Conflict)
+		if !strings.Contains(w.Body.String(), "its result will be that it was cancelled") {
+			t.Errorf("%s, want that the result is cancelled all the same", w.Body)
+		}
+		stored, _, err := b.records.Memory.Get(t.Context(), "decided-a", decidedID)
+		if err != nil || stored.Status != record.Cancelled {
+			t.Errorf("in the store %+v, %v; want it cancelled", stored, err)
 		}
 	})
 	t.Run("and not where the store cannot be asked", func(t *testing.T) {

@@ -145,6 +145,12 @@ func (b *bundle) lapse(key string) {
 func (b *bundle) takeOver(key string) slot.Grant {
 	b.t.Helper()
 	b.lapse(key)
+	return b.startElsewhere(key)
+}
+
+// startElsewhere has another instance start the head.
+func (b *bundle) startElsewhere(key string) slot.Grant {
+	b.t.Helper()
 	r := b.slots.reserved.Load()
 	s, _ := b.inspect(key, "")
 	started, err := b.store.Start(context.Background(), b.lane(key), slot.StartRequest{

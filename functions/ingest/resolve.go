@@ -66,7 +66,8 @@ func (c *call) settle(as slot.Resolution, message string) error {
 			return err
 		}
 	}
-	if as, err = c.agreed(ctx, env, f, as); err != nil {
+	as, decided, err := c.agreed(ctx, env, f, as)
+	if err != nil {
 		return err
 	}
 	got, err := c.Steering.Resolve(ctx, c.lane.Slot, c.id, as, c.Random.Nonce())
@@ -75,6 +76,9 @@ func (c *call) settle(as slot.Resolution, message string) error {
 	}
 	if got.Verdict != slot.OK {
 		c.about(c.id, f.Ticket, f.status)
+		if got.Verdict == slot.StillRunning && decided {
+			return problem.New(problem.Conflict, "Somebody had the request run again meanwhile. It runs, but its result will be what you said.")
+		}
 		return problem.New(problem.Conflict, unsettled(got.Verdict, as))
 	}
 	if err := errors.Join(c.goOn(got.Seen), c.unmark(got.Ticket)); err != nil {
@@ -97,29 +101,30 @@ const noRun = 0
 
 // agreed has the durable store decide what an operator says of a request, where results are left to it. Where the store holds another
 // end, that of a run which lost its lease, the request is taken up again instead, and comes to that end without a call of the target.
-func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word slot.Resolution) (slot.Resolution, error) {
+// It returns what to say to the lane, and whether the store has decided so.
+func (c *call) agreed(ctx context.Context, env taskqueue.Envelope, f found, word slot.Resolution) (slot.Resolution, bool, error) {
 	r, otherwise := f.Record, slot.ResolveRetry
 	r.ID, r.Fence, r.Status, r.Finished = c.id, noRun, slot.Dead, c.Clock.Now()
 	head := f.seen.Next.Request == c.id // of any other nobody has the payload
 	switch {
 	case word == slot.ResolveRetry || !c.lane.StoreDecides():
-		return word, nil
+		return word, false, nil
 	case head && f.Parked && word == slot.Skip:
 		otherwise = slot.Redrive
 	case !head || f.status != statusUnknown || word == slot.Skip:
 		c.about(c.id, f.Ticket, f.status)
-		return word, problem.New(problem.Conflict, unsettled(stateVerdict(f.status), word))
+		return word, false, problem.New(problem.Conflict, unsettled(stateVerdict(f.status), word))
 	default:
 		r.Status, r.Reason, r.Detail, r.Response = slot.Status(word), "resolved", "an operator said so", nil
 	}
 	held, err := c.Records.Decide(ctx, c.lane, env, r)
 	switch {
 	case err != nil:
-		return word, unavailable(err)
+		return word, false, unavailable(err)
 	case held.Status != r.Status:
-		return otherwise, nil
+		return otherwise, false, nil
 	}
-	return word, nil
+	return word, true, nil
 }
 
 // persistSettled makes the end of a request durable. Where that fails its own task does it, when it comes.

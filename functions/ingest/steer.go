@@ -71,7 +71,8 @@ func (c *call) cancel() error {
 	if err != nil {
 		return err
 	}
-	if err := c.agreedCancel(f); err != nil {
+	decided, err := c.agreedCancel(f)
+	if err != nil {
 		return err
 	}
 	got, err := c.Steering.Cancel(c.r.Context(), c.lane.Slot, c.id)
@@ -80,7 +81,7 @@ func (c *call) cancel() error {
 	}
 	switch got.Verdict {
 	case slot.StillRunning:
-		return c.tooLate(f)
+		return c.tooLate(f, decided)
 	case slot.OutcomeUnknown:
 		c.about(c.id, f.Ticket, statusUnknown)
 		return problem.New(problem.Conflict, "The request may have run, nobody knows to what end. Say what became of it with /resolve.")
@@ -105,30 +106,34 @@ func (c *call) cancel() error {
 }
 
 // agreedCancel has the durable store decide that a request which has run before is cancelled, where results are left to it: that run
-// may have had its own decided.
-func (c *call) agreedCancel(f found) error {
+// may have had its own decided. It says whether it is.
+func (c *call) agreedCancel(f found) (decided bool, err error) {
 	switch {
 	case !c.lane.StoreDecides():
-		return nil
+		return false, nil
 	case f.status == statusRunning:
-		return c.tooLate(f)
+		return false, c.tooLate(f, false)
 	case f.status != statusQueued || f.Attempts == 0:
-		return nil
+		return false, nil
 	}
 	r := f.Record
 	r.ID, r.Fence, r.Status, r.Finished, r.Response = c.id, noRun, slot.Cancelled, c.Clock.Now(), nil
 	held, err := c.Records.Decide(c.r.Context(), c.lane, taskqueue.Envelope{}, r)
 	switch {
 	case err != nil:
-		return unavailable(err)
+		return false, unavailable(err)
 	case held.Status != slot.Cancelled:
-		return c.nothingToCancel(f.Ticket, f.status)
+		return false, c.nothingToCancel(f.Ticket, f.status)
 	}
-	return nil
+	return true, nil
 }
 
-func (c *call) tooLate(f found) error {
+// tooLate answers for a request that runs, also one that has started since the store decided that it is cancelled.
+func (c *call) tooLate(f found, decided bool) error {
 	c.about(c.id, f.Ticket, statusRunning)
+	if decided {
+		return problem.New(problem.Conflict, "The request has started meanwhile. It runs, but its result will be that it was cancelled.")
+	}
 	return problem.New(problem.Conflict, "The request is running: it cannot be cancelled any more. Ask for its result.")
 }
 
