@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/shutdown"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -49,7 +51,8 @@ func (f *Function) current(ctx context.Context) http.Handler {
 	log := c.Logger(os.Stderr)
 	if err != nil {
 		log.Log(ctx, logging.Critical, "the function cannot start: set its environment right and deploy again", logging.Error, err.Error())
-		f.handler = refusing(http.StatusInternalServerError, "misconfigured: see the log")
+		f.handler = traced(log, refusing(problem.New(problem.Internal,
+			"The service is not configured right: its log says which variables are at fault. Ask who runs it to deploy it again.")))
 		return f.handler
 	}
 	open := f.open
@@ -59,20 +62,17 @@ func (f *Function) current(ctx context.Context) http.Handler {
 	p, err := open(ctx, c, &target.Default)
 	if err != nil {
 		log.ErrorContext(ctx, "the function is not ready: the next request tries again", logging.Error, err.Error())
-		return refusing(http.StatusServiceUnavailable, "starting: try again")
+		return traced(log, refusing(problem.New(problem.Starting, "The first connections are being made. Send the request again.").
+			WithRetryAfter(5*time.Second)))
 	}
 	shutdown.OnSIGTERM(p.Drain, os.Exit)
 	f.handler = traced(log, f.Assemble(p))
 	return f.handler
 }
 
-func refusing(status int, text string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "5")
-		}
-		http.Error(w, text, status)
-	})
+// refusing answers as ingest would. Cloud Tasks, which calls the executor, reads the status alone.
+func refusing(p *problem.Error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { problem.Write(w, r, p) })
 }
 
 // traced gives each request a logger with its trace.

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/seriatim/seriatim/shared/problem"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -42,6 +45,26 @@ func get(t *testing.T, f *Function) *httptest.ResponseRecorder {
 	return w
 }
 
+// wantProblem checks that w is the answer that package problem gives, and that it tells no secret of the environment.
+func wantProblem(t *testing.T, when string, w *httptest.ResponseRecorder, status int, name problem.Name) {
+	t.Helper()
+	var body struct {
+		Type   string
+		Status int
+		Detail string
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatalf("%s: %v in %q", when, err, w.Body)
+	}
+	got := []any{w.Code, body.Status, body.Type, w.Header().Get("Content-Type"), w.Header().Get("Seriatim-Status")}
+	if diff := cmp.Diff([]any{status, status, name.URI(), "application/problem+json", "error"}, got); diff != "" || body.Detail == "" {
+		t.Errorf("%s: detail %q, answer (-want +got):\n%s", when, body.Detail, diff)
+	}
+	if strings.Contains(w.Body.String(), "redis://") || strings.Contains(w.Body.String(), "0123456789abcdef") {
+		t.Errorf("%s: the answer tells of the environment: %s", when, w.Body)
+	}
+}
+
 func TestFunction(t *testing.T) {
 	t.Parallel()
 	t.Run("is made from its environment with the first request", func(t *testing.T) {
@@ -62,9 +85,7 @@ func TestFunction(t *testing.T) {
 			}
 			bad := maps.Clone(good)
 			delete(bad, name)
-			if w := get(t, function(bad)); w.Code != http.StatusInternalServerError {
-				t.Errorf("without %s: %d, want 500", name, w.Code)
-			}
+			wantProblem(t, "without "+name, get(t, function(bad)), http.StatusInternalServerError, problem.Internal)
 			if _, err := FromEnv(function(bad).Lookup); err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("without %s the error is %v, want it named", name, err)
 			}
@@ -76,8 +97,10 @@ func TestFunction(t *testing.T) {
 		f.open = func(context.Context, Config, *target.Set) (*Parts, error) {
 			return nil, errors.New("no credentials before the network is there")
 		}
-		if w := get(t, f); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-			t.Errorf("first: %d, want 503 with Retry-After", w.Code)
+		w := get(t, f)
+		wantProblem(t, "first", w, http.StatusServiceUnavailable, problem.Starting)
+		if after := w.Header().Get("Retry-After"); after != "5" {
+			t.Errorf("first: Retry-After %q, want 5", after)
 		}
 		f.open = nil
 		if w := get(t, f); w.Code != http.StatusOK {
