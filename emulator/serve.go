@@ -24,7 +24,7 @@ type emulatorFlags struct {
 func (f *emulatorFlags) define(set *flag.FlagSet, addr, tasksAddr string) {
 	set.StringVar(&f.addr, "addr", addr, "loopback `address` of the functions; :0 picks a free port")
 	set.StringVar(&f.tasksAddr, "tasks-addr", tasksAddr, "loopback `address` of the Cloud Tasks API; :0 picks a free port")
-	set.StringVar(&f.config, "config", "", "configuration `file`; {env: SAMPLE_URL} in it is the sample target")
+	set.StringVar(&f.config, "config", "", "configuration `file`; {env: NAME} in it is read from the environment, {env: SAMPLE_URL} is the sample target")
 	set.StringVar(&f.redis, "redis", "", "`URL` of a Redis server (default: embedded)")
 	set.StringVar(&f.firestore, "firestore", "", "`host:port` of a Firestore emulator for the records of durable lanes (default: in memory)")
 	set.StringVar(&f.faults, "faults", "", "faults of Cloud Tasks, such as late=0.002:30s-180s,jitter=20ms-200ms,duplicate=0.01,lose-reply=0.01,error=0.01")
@@ -35,7 +35,7 @@ func (f *emulatorFlags) define(set *flag.FlagSet, addr, tasksAddr string) {
 // options reads the flags into options of a Stack.
 func (f *emulatorFlags) options() (stack.Options, error) {
 	o := stack.Options{
-		Addr: loopback(f.addr), TasksAddr: loopback(f.tasksAddr), Redis: f.redis, Firestore: f.firestore, Seed: f.seed,
+		Addr: loopback(f.addr), TasksAddr: loopback(f.tasksAddr), Redis: f.redis, Firestore: f.firestore, Seed: f.seed, Lookup: os.LookupEnv,
 		// What needs a person's eye is shown anyway.
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}

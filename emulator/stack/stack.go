@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,9 @@ type Options struct {
 	// Config makes the configuration document, given the base URL of the Stack.
 	// Default: DefaultConfig.
 	Config func(base string) string
+	// Lookup reads the {env: NAME} of Config which Start does not set itself: os.LookupEnv, or a map in a test.
+	// Default: none is set.
+	Lookup func(string) (string, bool)
 	// Redis is the URL of a server.
 	// Default: an embedded one that dies with the Stack.
 	Redis string
@@ -165,7 +169,10 @@ func (s *Stack) open(ctx context.Context) error {
 	}
 	c, err := bundle.FromEnv(func(name string) (string, bool) {
 		value, ok := environment[name]
-		return value, ok
+		if ok || s.options.Lookup == nil || reserved(name) {
+			return value, ok
+		}
+		return s.options.Lookup(name)
 	})
 	if err != nil {
 		return err
@@ -193,6 +200,12 @@ func (s *Stack) open(ctx context.Context) error {
 		s.Parts = append(s.Parts, p)
 	}
 	return nil
+}
+
+// reserved says whether the functions read the variable themselves. What a developer has set of these, for another Redis or
+// another Firestore, must not reach the emulator.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "SERIATIM_") || name == "FIRESTORE_EMULATOR_HOST" || name == "K_SERVICE"
 }
 
 // install begins a generation of Redis without quarantine: nothing that an earlier Stack started can still run. What it has left
