@@ -16,6 +16,7 @@ func TestCallersPolicy(t *testing.T) {
 	b := setup(t)
 	b.doc.Callers = []*policy.Caller{
 		{Match: "shop@*", Keys: []string{"lane-shop*"}, Allow: []policy.Action{policy.Submit, policy.Read}},
+		{Match: "bob@shop.example", Keys: []string{"lane-shop*"}, Allow: []policy.Action{policy.Operate}},
 		{Match: "*@ops.example", Keys: []string{"*"}, Allow: []policy.Action{policy.Operate, policy.Read, policy.Fetch}},
 	}
 	c := b.config
@@ -36,6 +37,7 @@ func TestCallersPolicy(t *testing.T) {
 			[]string{"POST lane-other/requests", "GET lane-other", "GET lane-other/journal", "DELETE lane-shop-1" + id, "POST lane-shop-1/pause"}},
 		{"ann@ops.example", []string{"POST lane-shop-1/pause", "POST lane-shop-1/resume", "DELETE lane-shop-1" + id, "GET lane-other"},
 			[]string{"POST lane-shop-1/requests"}},
+		{"bob@shop.example", []string{"POST lane-shop-1/pause", "POST lane-shop-1/resume"}, []string{"POST lane-other/pause"}},
 		{"eve@a.example", nil, []string{"GET lane-shop-1", "POST lane-shop-1/requests", "POST lane-shop-1/purge"}},
 		{"", nil, []string{"GET lane-shop-1"}},
 	} {
@@ -58,7 +60,14 @@ func TestCallersPolicy(t *testing.T) {
 			}
 		}
 	}
-	for call, want := range map[string]int{"POST /v1/targets/work/pause": 403, "GET /v1/fetch/shop/x": 403, "GET /v1/health": 200, "GET /v1/nothing": 404} {
+	for who, want := range map[string]int{"ann@ops.example": 200, "bob@shop.example": 403, "shop@a.example": 403} {
+		for _, path := range []string{"/v1/targets/work/pause", "/v1/targets/work/resume"} {
+			if w := b.call("POST", path, "", header{"Authorization", who}); w.Code != want {
+				t.Errorf("%s: POST %s: %d, want %d: a target is that of all lanes", who, path, w.Code, want)
+			}
+		}
+	}
+	for call, want := range map[string]int{"GET /v1/fetch/shop/x": 403, "GET /v1/health": 200, "GET /v1/nothing": 404} {
 		method, path, _ := strings.Cut(call, " ")
 		if w := b.call(method, path, "", header{"Authorization", "shop@a.example"}); w.Code != want {
 			t.Errorf("%s: %d, want %d", call, w.Code, want)

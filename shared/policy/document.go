@@ -29,16 +29,22 @@ type Log struct {
 // Allows reports whether the callers policy lets the caller of that e-mail address take the action. key is the lane's; where
 // the call is about no lane, any is "".
 func (d *Document) Allows(email string, action Action, key string) bool {
-	if d.Callers == nil {
-		return true
-	}
-	for _, c := range d.Callers {
-		keyed := key == "" || slices.ContainsFunc(c.Keys, func(glob string) bool { return match(glob, key) })
-		if keyed && match(c.Match, email) && slices.Contains(c.Allow, action) {
-			return true
-		}
-	}
-	return false
+	return d.allows(email, action, func(c *Caller) bool {
+		return key == "" || slices.ContainsFunc(c.Keys, func(glob string) bool { return match(glob, key) })
+	})
+}
+
+// AllowsOnAll is [Document.Allows] for a call that concerns the lanes of all keys: one glob of an entry must cover them all.
+func (d *Document) AllowsOnAll(email string, action Action) bool {
+	return d.allows(email, action, func(c *Caller) bool {
+		return slices.ContainsFunc(c.Keys, func(glob string) bool { return covers(glob, "*") })
+	})
+}
+
+func (d *Document) allows(email string, action Action, keyed func(*Caller) bool) bool {
+	return d.Callers == nil || slices.ContainsFunc(d.Callers, func(c *Caller) bool {
+		return keyed(c) && match(c.Match, email) && slices.Contains(c.Allow, action)
+	})
 }
 
 // Lane returns the first lane policy whose pattern matches key, and false if
