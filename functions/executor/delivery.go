@@ -42,6 +42,7 @@ func (d *delivery) request(ctx context.Context) int {
 		}
 		switch v.Verdict {
 		case slot.AlreadyDone:
+			d.expired(ctx, v, d.env.Ticket, d.env.ID)
 			logging.FromContext(ctx).InfoContext(ctx, "request found ended", logging.Ticket, d.env.Ticket, logging.Request, d.env.ID,
 				logging.Verdict, string(v.Verdict), "status", string(v.Status))
 			durable := d.persistentEnd(ctx, v)
@@ -58,9 +59,7 @@ func (d *delivery) request(ctx context.Context) int {
 			d.Observe(Snoozed)
 			logging.FromContext(ctx).InfoContext(ctx, "request snoozed", logging.Ticket, d.env.Ticket, logging.Request, d.env.ID,
 				logging.Verdict, string(v.Verdict), "reason", v.Reason, "snoozes", v.K, "for_ms", v.At-v.Now)
-			if v.Reason == string(slot.StandsParked) && v.Next.Ticket == d.env.Ticket {
-				d.park(ctx, d.env.Ticket)
-			}
+			d.stands(ctx, v)
 			return d.succeed(ctx, d.view(v.Seen), v.K, v.At)
 		}
 		view := d.view(v.Seen)
@@ -184,6 +183,26 @@ func (d *delivery) adopt(ctx context.Context) (status int, again bool) {
 	log.InfoContext(ctx, "request adopted", "new_ticket", r.Ticket, "new_incarnation", r.Incarnation)
 	d.env.Incarnation, d.env.Ticket = r.Incarnation, r.Ticket
 	return d.succeed(ctx, d.view(r.Seen), 0, r.Due), false
+}
+
+// expired warns of a request that died of its deadline, once: no attempt of it ends.
+func (d *delivery) expired(ctx context.Context, v slot.Started, ticket int64, request string) {
+	if v.Verdict == slot.AlreadyDone && v.Reason == slot.ReasonDeadline {
+		logging.FromContext(ctx).WarnContext(ctx, "request died waiting", logging.Ticket, ticket, logging.Request, request,
+			"outcome", string(v.Status), "reason", v.Reason)
+	}
+}
+
+// stands sees to a lane that stands until an operator speaks. The task of the head does, since all that wait behind it come as often;
+// any where the head may have no task, as its ingest died while it ran it.
+func (d *delivery) stands(ctx context.Context, v slot.Started) {
+	why, own := slot.Standing(v.Reason), v.Next.Ticket == d.env.Ticket
+	if (why == slot.StandsParked || why == slot.StandsUnknown) && (own || v.Next.Unconfirmed()) {
+		lane.LogStanding(ctx, v.Next.Ticket, v.Next.Request, why)
+	}
+	if why == slot.StandsParked && own {
+		d.park(ctx, d.env.Ticket)
+	}
 }
 
 // park keeps outside Redis that the lane stands on a ticket. Where it fails the task of that ticket does it, when it comes.

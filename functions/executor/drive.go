@@ -89,6 +89,7 @@ func (d *delivery) driveHead(ctx context.Context, v lane.View) (lane.View, step)
 		return v, stop
 	}
 	if started.Verdict != slot.Run {
+		d.expired(ctx, started, h.Ticket, h.Request)
 		return d.view(started.Seen), looked
 	}
 	d.Observe(Drove)

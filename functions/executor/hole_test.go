@@ -20,27 +20,37 @@ func drained(t *testing.T) *shutdown.Drain {
 	return d
 }
 
-// hole is a lane whose head a has no task, and on which b waits. The clock is miniredis' own.
-type hole struct {
+// timed is a fixture whose clock is miniredis' own.
+type timed struct {
 	*fixture
 	now    time.Time
-	a, b   taskqueue.Envelope
 	moveTo func(time.Time)
+}
+
+func newTimed(t *testing.T, lanePolicy string) *timed {
+	t.Helper()
+	m := redistest.Miniredis(t)
+	b := &timed{fixture: setup(t, redistest.Client(t, m), lanePolicy), now: time.Now(), moveTo: m.SetTime}
+	m.SetTime(b.now)
+	return b
+}
+
+func (b *timed) forward(d time.Duration) {
+	b.now = b.now.Add(d)
+	b.moveTo(b.now)
+}
+
+// hole is a lane whose head a has no task, and on which b waits.
+type hole struct {
+	*timed
+	a, b taskqueue.Envelope
 }
 
 func newHole(t *testing.T) *hole {
 	t.Helper()
-	m := redistest.Miniredis(t)
-	h := &hole{fixture: setup(t, redistest.Client(t, m), "spacing: 0s"), now: time.Now()}
-	h.moveTo = m.SetTime
-	m.SetTime(h.now)
+	h := &hole{timed: newTimed(t, "spacing: 0s")}
 	h.a, h.b = h.reserve("a"), h.submit("b")
 	return h
-}
-
-func (h *hole) forward(d time.Duration) {
-	h.now = h.now.Add(d)
-	h.moveTo(h.now)
 }
 
 // kick delivers the kick that was left last, and returns its schedule before.

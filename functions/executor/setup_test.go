@@ -93,7 +93,13 @@ func setup(t *testing.T, rdb *redis.Client, lanePolicy string) *fixture {
 // submit reserves a request and creates its task, as ingest does.
 func (b *fixture) submit(id string) taskqueue.Envelope {
 	b.t.Helper()
-	e := b.reserve(id)
+	return b.submitUntil(id, time.Time{})
+}
+
+// submitUntil is submit with a deadline.
+func (b *fixture) submitUntil(id string, deadline time.Time) taskqueue.Envelope {
+	b.t.Helper()
+	e := b.reserveUntil(id, deadline)
 	if _, err := b.queue.Create(b.t.Context(), taskqueue.Task{
 		ID: taskqueue.RequestTaskID(e.Key, e.Incarnation, e.Ticket, e.ID, 0), Envelope: e,
 	}); err != nil {
@@ -105,15 +111,20 @@ func (b *fixture) submit(id string) taskqueue.Envelope {
 // reserve takes a ticket and creates no task: ingest died in between.
 func (b *fixture) reserve(id string) taskqueue.Envelope {
 	b.t.Helper()
+	return b.reserveUntil(id, time.Time{})
+}
+
+func (b *fixture) reserveUntil(id string, deadline time.Time) taskqueue.Envelope {
+	b.t.Helper()
 	r, err := b.slots.Reserve(b.t.Context(), b.lane.Slot, slot.ReserveRequest{
-		ID: id, Fingerprint: "f", Owner: "ingest-" + id, Submitted: time.Now(), Target: "work",
+		ID: id, Fingerprint: "f", Owner: "ingest-" + id, Submitted: time.Now(), Target: "work", Deadline: deadline,
 	})
 	if err != nil || r.Verdict != slot.Reserved {
 		b.t.Fatalf("reserve %s: %v %v", id, r.Verdict, err)
 	}
 	return taskqueue.Envelope{
 		V: taskqueue.Version, Kind: taskqueue.KindRequest, Key: testKey, Incarnation: r.Incarnation, Ticket: r.Ticket, ID: id,
-		Target: "work", Fingerprint: "f", Submitted: time.Now().UTC(), Body: []byte("body of " + id),
+		Target: "work", Fingerprint: "f", Submitted: time.Now().UTC(), Deadline: deadline, Body: []byte("body of " + id),
 	}
 }
 

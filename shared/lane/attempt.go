@@ -254,4 +254,13 @@ func (r *Runner) log(ctx context.Context, a Attempt, ended Ended) {
 		logging.Attempt, a.Grant.Attempt, "slip_ms", a.Grant.Slip.Milliseconds(), logging.Verdict, string(f.Verdict), "outcome", string(f.Outcome),
 		"age_ms", r.Clock.Now().Sub(a.Request.Submitted).Milliseconds(),
 		"reason", result.Reason, "another", ended.Another, logging.ClientTrace, logging.ParseTraceparent(a.Request.Traceparent).TraceID, "error", result.Err)
+	if f.Outcome == slot.Parked {
+		LogStanding(ctx, a.Grant.Ticket, a.Request.ID, slot.StandsParked)
+	}
+}
+
+// LogStanding warns that the lane stands on a request, parked or unknown: only an operator gets it going.
+func LogStanding(ctx context.Context, ticket int64, request string, why slot.Standing) {
+	logging.FromContext(ctx).WarnContext(ctx, "lane stands until an operator speaks",
+		logging.Ticket, ticket, logging.Request, request, "why", string(why))
 }

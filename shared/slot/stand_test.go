@@ -223,8 +223,11 @@ func TestDeadline(t *testing.T) {
 			behind := b.queued(t, "c")[0]
 			b.clock.Advance(3 * time.Second)
 			task := slot.StartRequest{Ticket: res.Ticket, Incarnation: res.Incarnation, Request: "b", Owner: "o", Jitter: 1}
-			if got := b.start(t, task); got.Verdict != slot.AlreadyDone || got.Status != slot.Dead {
-				t.Errorf("%+v, want DONE, dead", got)
+			if got := b.start(t, task); got.Verdict != slot.AlreadyDone || got.Status != slot.Dead || got.Reason != slot.ReasonDeadline {
+				t.Errorf("%+v, want DONE, dead of its deadline", got)
+			}
+			if got := b.start(t, task); got.Verdict != slot.AlreadyDone || got.Reason != "" {
+				t.Errorf("once more: %+v, want DONE, and no reason: it has ended before", got)
 			}
 			if _, req := b.inspect(t, "b"); req.Reason != "deadline" || req.Status != slot.Dead {
 				t.Errorf("%+v, want dead of its deadline", req)
@@ -237,8 +240,8 @@ func TestDeadline(t *testing.T) {
 			res := b.reserve(t, within(b, "b", 2*time.Second))
 			b.clock.Advance(3 * time.Second)
 			b.finish(t, ended(g, "a", slot.Accept))
-			if got := b.start(t, drive(slot.Head{Ticket: res.Ticket, Request: "b"})); got.Verdict != slot.AlreadyDone || got.Next.Ticket != 0 {
-				t.Errorf("%+v, want DONE and an empty lane", got)
+			if got := b.start(t, drive(slot.Head{Ticket: res.Ticket, Request: "b"})); got.Verdict != slot.AlreadyDone || got.Reason != slot.ReasonDeadline || got.Next.Ticket != 0 {
+				t.Errorf("%+v, want DONE of its deadline and an empty lane", got)
 			}
 		},
 		"after its first start it holds no more": func(t *testing.T, b *bundle) {

@@ -20,6 +20,9 @@ const (
 	Wait Verdict = "WAIT"
 )
 
+// ReasonDeadline is the Reason of the one AlreadyDone whose call ended the request: it had waited past its deadline.
+const ReasonDeadline = "deadline"
+
 // StartRequest asks for a grant.
 type StartRequest struct {
 	// Ticket, Incarnation, Request and K are those of the delivered task. Ticket 0 is a kick.
@@ -53,7 +56,8 @@ type Started struct {
 	K  int
 	// Until is set for Wait: the Redis instant at which looking again makes sense. Rank is the number of requests before it.
 	Until, Rank int64
-	// Reason says what a waiter waits for: pace, rank, full, busy; a snoozer: rank, busy, or why the lane stands.
+	// Reason says what a waiter waits for: pace, rank, full, busy; a snoozer: rank, busy, or why the lane stands;
+	// AlreadyDone: ReasonDeadline or nothing.
 	Reason string
 	// Overdue asks a waiter to drive the head.
 	Overdue bool

@@ -5,7 +5,8 @@
 --      +6 inline wait left ms (negative: answer finally, claim nothing)  +7 ticket to drive (0: none)  +8 its request id
 --      +9 kick number (0: none)  +10 jitter, a factor around 1
 -- Reply: RUN(ticket, fence, expiry, attempt, k, slip, next head)
---        DONE(status, durable, next head)       the request is terminal; a driven one too, where it waited past its deadline
+--        DONE(status, durable, reason, next head)  the request is terminal; a driven one too, where it waited past its deadline.
+--                                               reason: deadline, of the call alone that ended it so
 --        UNKNOWN                                not a ticket of this life of the lane: look elsewhere, then adopt
 --        GONE(next head)                        the ticket to drive is not to be driven
 --        SNOOZE(at, k, reason)                  k and at are recorded: create the task (ticket, k) for at, then answer 200
@@ -86,7 +87,7 @@ if live(x) then
   until_, reason = expiry(x), 'busy'
 end
 
-if not reason and expired(x, e, record) then return finally('DONE', 'status', 'dead', 'durable', '0') end
+if not reason and expired(x, e, record) then return finally('DONE', 'status', 'dead', 'durable', '0', 'reason', 'deadline') end
 
 local h, he = headEntry()
 local standing, runnable = stands(h, he), free(h, he)

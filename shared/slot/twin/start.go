@@ -118,7 +118,7 @@ func (s *start) decide() slot.Started {
 		until, reason = s.l[s.x], "busy"
 	}
 	if reason == "" && s.expired(s.x, s.e, s.e.r) {
-		return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Dead})
+		return s.finally(slot.Started{Verdict: slot.AlreadyDone, Status: slot.Dead, Reason: slot.ReasonDeadline})
 	}
 	h, he := s.head()
 	standing, free := s.stands(h, he), s.free(h, he)
