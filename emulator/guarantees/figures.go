@@ -34,9 +34,9 @@ func (s simulation) text() string {
 		return "**Simulation.** No run is recorded.\n"
 	}
 	return fmt.Sprintf("**Simulation**%s. %s acknowledged requests of %s seeds, the real code of both functions, %s steps, %s faults, %s losses of Redis "+
-		"and %s rollbacks: **%s**, %s exceptions in the windows. Of %s mutations, each a rule taken out, every one is noticed by a test.\n",
+		"and %s rollbacks: **%s**, %s exceptions in the windows. Of %s mutations, each a rule taken out or a defect put in, %s are noticed by a test.\n",
 		on(s.Date), thousands(s.Requests.total), thousands(s.Seeds.total), thousands(s.Steps.total), thousands(s.Faults.total),
-		thousands(s.Losses.total), thousands(s.Rollbacks.total), violations(s.Violations.total), thousands(s.Exceptions.total), thousands(s.Mutations.total))
+		thousands(s.Losses.total), thousands(s.Rollbacks.total), violations(s.Violations.total), thousands(s.Exceptions.total), thousands(s.mutations), thousands(s.noticed))
 }
 
 func (c chaos) text() string {

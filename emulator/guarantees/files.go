@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ type simulation struct {
 	Rollbacks  tally  `json:"rollbacks"`
 	Violations tally  `json:"violations"`
 	Exceptions tally  `json:"exceptions"`
-	Mutations  tally  `json:"mutations"`
+	// mutations are those of the list, of which a test notices some.
+	mutations, noticed int
 }
 
 // chaos is what the recorded run on real processes came to: a chaos.Report.
@@ -71,15 +73,32 @@ func (t *tally) UnmarshalJSON(text []byte) error {
 
 // load reads a file into run, which stays as it is where there is none.
 func load(name string, run any) error {
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
+	text, err := read(name)
+	if err == nil && text != nil {
 		err = json.Unmarshal(text, run)
 	}
 	if err != nil {
 		return fmt.Errorf("read the run %s: %w", name, err)
 	}
 	return nil
+}
+
+// read returns nil where there is no file.
+func read(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// count counts the lines of the list of mutations. What nothing notices begins with "-".
+func count(list []byte) (mutations, noticed int) {
+	for line := range bytes.Lines(list) {
+		mutations++
+		if line[0] != '-' {
+			noticed++
+		}
+	}
+	return mutations, noticed
 }

@@ -3,8 +3,8 @@
 //	go generate ./emulator/guarantees
 //
 // The runs are those of the simulation (emulator/simulation/results/simulation.json) and of real processes
-// (emulator/chaos/results/chaos.json). A file that is not there is said to be none. A test fails where README.md says other than
-// the files.
+// (emulator/chaos/results/chaos.json); the mutations are those of emulator/simulation/testdata/mutations.txt. A file that is not
+// there is said to be none. A test fails where README.md says other than the files.
 package main
 
 //go:generate go run . ../..
@@ -21,6 +21,7 @@ import (
 const (
 	simulationFile = "emulator/simulation/results/simulation.json"
 	chaosFile      = "emulator/chaos/results/chaos.json"
+	mutationsFile  = "emulator/simulation/testdata/mutations.txt"
 	readmeFile     = "README.md"
 )
 
@@ -64,8 +65,10 @@ func rewrite(root string, text []byte) ([]byte, error) {
 	}
 	var s simulation
 	var c chaos
-	if err := errors.Join(load(filepath.Join(root, simulationFile), &s), load(filepath.Join(root, chaosFile), &c)); err != nil {
+	list, err := read(filepath.Join(root, mutationsFile))
+	if err := errors.Join(err, load(filepath.Join(root, simulationFile), &s), load(filepath.Join(root, chaosFile), &c)); err != nil {
 		return nil, err
 	}
+	s.mutations, s.noticed = count(list)
 	return bytes.Join([][]byte{before, []byte(begin), []byte(figures(s, c)), []byte(end), after}, nil), nil
 }

@@ -99,12 +99,13 @@ func TestFigures(t *testing.T) {
 	}
 
 	write(t, dir, simulationFile, `{"date": "2026-12-01", "seeds": 1200, "requests": 1234567, "steps": 5, "faults": {"late": 1000, "crash": 2},
-		"losses": [1, 2, 3], "rollbacks": 0, "violations": [], "exceptions": {"a window": 4}, "mutations": 77, "more": true}`)
+		"losses": [1, 2, 3], "rollbacks": 0, "violations": [], "exceptions": {"a window": 4}, "more": true}`)
+	write(t, dir, mutationsFile, "1\twithout: a\n-\twithout: b\tfor cost\ntest\twithout: c\tx_test.go: c\n23\tdefect: d\n")
 	write(t, dir, chaosFile, `{"date": "2026-12-01", "for": "10m0s", "requests": {"acknowledged": 24000, "done": 23000}, "target_calls": 25000, "kills": 12,
 		"faults": {"late": 7}, "losses": [{"kind": "x"}], "recovery": {"median_first_start_s": 8.04, "worst_first_start_s": 11, "quarantine_s": 6.667},
 		"reruns": {"killed": 3}, "exceptions": {}, "violations": {"order": 1}}`)
 	want = "before\n" + begin + `
-**Simulation** (2026-12-01). 1,234,567 acknowledged requests of 1,200 seeds, the real code of both functions, 5 steps, 1,002 faults, 3 losses of Redis and 0 rollbacks: **0 violations**, 4 exceptions in the windows. Of 77 mutations, each a rule taken out, every one is noticed by a test.
+**Simulation** (2026-12-01). 1,234,567 acknowledged requests of 1,200 seeds, the real code of both functions, 5 steps, 1,002 faults, 3 losses of Redis and 0 rollbacks: **0 violations**, 4 exceptions in the windows. Of 4 mutations, each a rule taken out or a defect put in, 3 are noticed by a test.
 
 **Real processes** (2026-12-01). 10m0s under load, 24,000 acknowledged requests, 7 faults, 12 kills of a function, 1 losses of Redis: **1 violation**, 0 exceptions in the windows. 25,000 calls of the target, 3 of them runs again that a fault explains. From a loss to the next start 8.0 s in the median, 11.0 s at worst; the quarantine was 6.7 s.
 
