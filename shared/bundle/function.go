@@ -49,6 +49,7 @@ func (f *Function) current(ctx context.Context) http.Handler {
 	}
 	c, err := FromEnv(lookup)
 	log := c.Logger(os.Stderr)
+	slog.SetDefault(log) // of what has no request's context: a subscription that reconnects may be the first to see that Redis was lost
 	if err != nil {
 		log.Log(ctx, logging.Critical, "the function cannot start: set its environment right and deploy again", logging.Error, err.Error())
 		f.handler = traced(log, refusing(problem.New(problem.Internal,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +63,14 @@ func wantProblem(t *testing.T, when string, w *httptest.ResponseRecorder, status
 	}
 	if strings.Contains(w.Body.String(), "redis://") || strings.Contains(w.Body.String(), "0123456789abcdef") {
 		t.Errorf("%s: the answer tells of the environment: %s", when, w.Body)
+	}
+}
+
+func TestWhatHasNoRequestIsLoggedInTheSameForm(t *testing.T) {
+	t.Parallel()
+	get(t, function(environment(t)))
+	if _, json := slog.Default().Handler().(*slog.JSONHandler); !json {
+		t.Errorf("the default logger has a %T: Cloud Logging takes no message and no field out of its lines", slog.Default().Handler())
 	}
 }
 
