@@ -11,7 +11,7 @@ locals {
   # Counters of log lines, by what they are called on the dashboard; labels take few values, so never a key or an id.
   counters = {
     attempts = {
-      description = "Runs that ended, by outcome (done, retry, dead) and the reason of a failure"
+      description = "Runs that ended, by outcome (done, retry, dead, parked) and the reason of a failure"
       filter      = "${local.log_of.both} jsonPayload.message=\"attempt ended\""
       labels      = { outcome = "EXTRACT(jsonPayload.outcome)", reason = "EXTRACT(jsonPayload.reason)" }
     }
@@ -53,6 +53,21 @@ locals {
     swept_lanes = {
       description = "Lanes that the sweep found standing although they could go on, by cause"
       filter      = "${local.log_of.executor} jsonPayload.message=\"lane swept\""
+      labels      = { cause = "EXTRACT(jsonPayload.cause)" }
+    }
+    dead_letters = {
+      description = "Requests given up, by the reason: that of the last failure, or deadline"
+      filter      = "${local.log_of.both} jsonPayload.message=(\"attempt ended\" OR \"request died waiting\") jsonPayload.outcome=\"dead\""
+      labels      = { reason = "EXTRACT(jsonPayload.reason)" }
+    }
+    standing_lanes = {
+      description = "Looks at lanes that stand until an operator speaks, by why (parked, unknown)"
+      filter      = "${local.log_of.both} jsonPayload.message=\"lane stands until an operator speaks\""
+      labels      = { why = "EXTRACT(jsonPayload.why)" }
+    }
+    redis_losses = {
+      description = "Losses of Redis, once per instance that notices, by cause"
+      filter      = "${local.log_of.both} jsonPayload.message=\"redis was lost or rolled back: a new generation begins with a quarantine\""
       labels      = { cause = "EXTRACT(jsonPayload.cause)" }
     }
   }
@@ -153,7 +168,9 @@ locals {
     refused-caller  = { title = "Somebody else calls the executor", severity = "WARNING", filter = local.series.refused_callers, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
     unusable-task   = { title = "Tasks that the executor cannot use", severity = "CRITICAL", filter = local.series.unusable_tasks, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
     missing-task    = { title = "The queue does not have a head's task", severity = "CRITICAL", filter = local.series.missing_tasks, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
-    dead-letters    = { title = "Requests given up", severity = "WARNING", filter = "${local.series.attempts} metric.labels.outcome=\"dead\"", aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = var.alerts.dead_letters, duration = "0s" }
+    lane-stands     = { title = "Lanes stand until an operator speaks", severity = "CRITICAL", filter = local.series.standing_lanes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
+    redis-lost      = { title = "Redis was lost or rolled back", severity = "WARNING", filter = local.series.redis_losses, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
+    dead-letters    = { title = "Requests given up", severity = "WARNING", filter = local.series.dead_letters, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = var.alerts.dead_letters, duration = "0s" }
     swept-lanes     = { title = "The sweep had to start lanes", severity = "WARNING", filter = local.series.swept_lanes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", above = 0, duration = "0s" }
   }
 }

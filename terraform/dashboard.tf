@@ -22,6 +22,10 @@ locals {
     { title = "Runs, per second, by outcome (retries, dead letters)", lines = [
       { legend = "runs", filter = local.series.attempts, aligner = "ALIGN_RATE", reducer = "REDUCE_SUM", by = ["metric.labels.outcome"] },
     ] },
+    { title = "Dead letters, and looks at lanes that stand until an operator speaks", lines = [
+      { legend = "dead", filter = local.series.dead_letters, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = ["metric.labels.reason"] },
+      { legend = "stands", filter = local.series.standing_lanes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = ["metric.labels.why"] },
+    ] },
     { title = "Swept lanes and missing tasks", lines = [
       { legend = "swept", filter = local.series.swept_lanes, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = ["metric.labels.cause"] },
       { legend = "missing", filter = local.series.missing_tasks, aligner = "ALIGN_DELTA", reducer = "REDUCE_SUM", by = [] },

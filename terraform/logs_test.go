@@ -82,6 +82,16 @@ func (d *deployment) run() {
 	d.expect(http.StatusOK, d.post("ingest", "/v1/lanes/k-idle/requests", "x"))
 	d.await("executor", "record not flushed yet")
 
+	for name, log := range d.logs {
+		if strings.Contains(log.String(), "redis was lost") {
+			t.Errorf("%s takes the first generation of Redis for a loss:\n%s", name, log)
+		}
+	}
+	if err := d.parts["executor"].Redis.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.awaitAfter("ingest", "redis was lost or rolled back", func() { d.send(t.Context(), http.MethodGet, "ingest", "/v1/lanes/k-idle", "") })
+
 	d.redis.Kill()
 	body, mac = d.seal("k-away")
 	d.expect(http.StatusServiceUnavailable, d.post("executor", "/", body, "Authorization", d.token(), taskqueue.MACHeader, mac))

@@ -115,6 +115,8 @@ func TestTheDashboardShowsWhatOperatorsAskFor(t *testing.T) {
 		"dispatch ratio":  {"timeSeriesFilterRatio", "queue/task_attempt_count", "user/seriatim_attempts"},
 		"slip":            {"user/seriatim_slip", "REDUCE_PERCENTILE_50", "REDUCE_PERCENTILE_99"},
 		"retries, deaths": {"user/seriatim_attempts", "metric.labels.outcome"},
+		"dead letters":    {"user/seriatim_dead_letters", "metric.labels.reason"},
+		"standing lanes":  {"user/seriatim_standing_lanes", "metric.labels.why"},
 		"swept lanes":     {"user/seriatim_swept_lanes"},
 		"Redis memory":    {"stats/memory/usage_ratio"},
 		"Firestore":       {"user/seriatim_unwritten_records"},

@@ -45,7 +45,7 @@ variable "runbook_url" {
 }
 
 variable "alerts" {
-  description = "Thresholds: tasks in the queue, seconds that the 99th percentile of dispatches may come late, dead letters in five minutes."
+  description = "Thresholds: tasks in the queue, seconds that the 99th percentile of dispatches may come late, dead letters in five minutes, those that died of their deadline included."
   type = object({
     queue_depth            = optional(number, 100000)
     dispatch_delay_seconds = optional(number, 60)
