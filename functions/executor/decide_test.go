@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,14 @@ func around[T any](s *steps, verb string, call func() (T, error)) (T, error) {
 		return none, lost
 	}
 	return v, err
+}
+
+func (s *steps) Renew(ctx context.Context, l slot.Lane, g slot.Grant) (expiry int64, ok bool, err error) {
+	_, err = around(s, "renew", func() (none struct{}, err error) {
+		expiry, ok, err = s.Store.Renew(ctx, l, g)
+		return none, err
+	})
+	return expiry, ok, err
 }
 
 func (s *steps) Finish(ctx context.Context, l slot.Lane, r slot.FinishRequest) (slot.Finished, error) {
@@ -393,7 +402,7 @@ func TestAStoreThatFailsWhileItDecides(t *testing.T) {
 					if after != lost {
 						return nil
 					}
-					hasty.passed = time.Minute
+					hasty.passed.Store(int64(time.Minute))
 					return errStore
 				}
 				b.delivers(e, http.StatusConflict)
@@ -436,10 +445,10 @@ func TestAStoreThatFailsWhileItDecides(t *testing.T) {
 // hurried is the system's clock, some time ahead.
 type hurried struct {
 	clock.System
-	passed time.Duration
+	passed atomic.Int64
 }
 
-func (h *hurried) Now() time.Time { return time.Now().Add(h.passed) }
+func (h *hurried) Now() time.Time { return time.Now().Add(time.Duration(h.passed.Load())) }
 
 // successor is the task that a retry left behind.
 func (b *fixture) successor(e taskqueue.Envelope) taskqueue.Envelope {

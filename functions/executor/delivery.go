@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatim/seriatim/shared/lane"
 	"github.com/seriatim/seriatim/shared/logging"
+	"github.com/seriatim/seriatim/shared/redisconn"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/taskqueue"
 )
@@ -32,6 +33,9 @@ func (d *delivery) request(ctx context.Context) int {
 	w := newWaiter(d)
 	defer w.close()
 	for drives := 0; ; {
+		if drives > 0 && d.spent() {
+			return http.StatusConflict // an own run might be cut off: the redelivery has time for it
+		}
 		left := w.left()
 		if drives >= maxDrives || d.draining() {
 			left = -1
@@ -212,14 +216,14 @@ func (d *delivery) park(ctx context.Context, ticket int64) {
 	}
 }
 
-// unreachable answers for scripts that failed: 503 when Redis is out of reach, since nothing can run; else the redelivery may
-// do better.
+// unreachable answers for scripts that failed: 503 when Redis is out of reach, since nothing can run, and Cloud Tasks slows the whole
+// queue down. What befalls one lane, as a Firestore that cannot tell its marks, must not slow the others: 409.
 func (d *delivery) unreachable(ctx context.Context, op string, err error) int {
 	logging.FromContext(ctx).ErrorContext(ctx, "lane scripts failed", "operation", op, "error", err)
-	if errors.Is(err, slot.ErrGeneration) || errors.Is(err, slot.ErrLost) || errors.Is(err, slot.ErrFormat) || errors.Is(err, slot.ErrReply) {
-		return http.StatusConflict
+	if redisconn.IsUnreachable(err) && !errors.Is(err, slot.ErrMarks) {
+		return http.StatusServiceUnavailable
 	}
-	return http.StatusServiceUnavailable
+	return http.StatusConflict
 }
 
 func (e *Executor) draining() bool {

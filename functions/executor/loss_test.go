@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -58,6 +59,36 @@ func TestTasksRebuildTheLine(t *testing.T) {
 		if want := []string{"body of a", "body of b", "body of c", "body of d"}; !slices.Equal(ran, want) {
 			t.Errorf("ran %q, want %q", ran, want)
 		}
+	})
+}
+
+// 503 slows the whole queue down: a lane whose marks cannot be read must not.
+func TestALaneWhoseMarksCannotBeReadIsNo503(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		b := setup(t, rdb, "spacing: 0s")
+		e := b.submit("a")
+		b.lose(rdb, nil)
+		store := b.slots
+		for _, err := range []error{errors.New("permission denied"), context.DeadlineExceeded} {
+			store.Restore = func(context.Context, string) (slot.Marks, error) { return slot.Marks{}, err }
+			b.delivers(e, http.StatusConflict)
+		}
+		store.Restore = nil
+		b.delivers(e, http.StatusOK)
+	})
+}
+
+// Nor must a lane whose keys somebody has broken.
+func TestALaneThatCannotBeReadIsNo503(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		b := setup(t, rdb, "spacing: 0s")
+		e := b.submit("a")
+		if err := rdb.Set(t.Context(), slot.KeysOf(testKey).State(), "no hash", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.delivers(e, http.StatusConflict)
 	})
 }
 

@@ -2,11 +2,15 @@ package ingest_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/seriatim/seriatim/shared/problem"
+	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 )
 
@@ -128,6 +132,26 @@ func TestARunThatRedisDoesNotRecordIsUnknown(t *testing.T) {
 	if n := len(b.target.calls()); n != 1 {
 		t.Errorf("the target was called %d times", n)
 	}
+}
+
+// What may have run stays: not even a queue that takes no task gives its place up, and no answer asks for another request.
+func TestARunThatIsCutOffWithItsLeaseIsUnknown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		b := setupOn(t, rdb)
+		b.target.next(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller hangs up
+			b.lapse("holds-a")                 // Redis was away for longer than the lease
+			<-r.Context().Done()
+		})
+		b.queue.set(refused)
+		wantProblem(t, b.submit("holds-a", once("k")), 503, problem.OutcomeUnknown)
+		b.queue.set(nil)
+		wantStatus(t, b.submit("holds-a", once("k")), 202, "unknown")
+		if n := len(b.target.calls()); n != 1 {
+			t.Errorf("%d runs, want one: the first may have had its effect", n)
+		}
+	})
 }
 
 // lapse ends the lease of the last reservation.

@@ -122,7 +122,7 @@ func (s *submitting) queue(ctx context.Context, r slot.Reservation, sent time.Ti
 	s.duplicate = r.Verdict == slot.Duplicate
 	p := place{
 		View: s.view(r.Seen), ticket: r.Ticket, due: r.Due, slot: r.Slot, position: r.Position, status: statusQueued,
-		own: r.Verdict == slot.Reserved,
+		own: r.Verdict == slot.Reserved && !r.Unknown, // what may have run is nobody's to give up
 	}
 	switch {
 	case r.Leased:
@@ -166,7 +166,7 @@ func (s *submitting) makeDurable(ctx context.Context, p place) error {
 // notCreated answers for a task that the queue did not confirm. An own ticket that certainly has none is given up, so that
 // the lane need not find the hole; a duplicate's is its first caller's, who may yet succeed.
 func (s *submitting) notCreated(ctx context.Context, p place, err error) error {
-	if !errors.Is(err, taskqueue.ErrRefused) {
+	if !errors.Is(err, taskqueue.ErrRefused) || p.status == statusUnknown {
 		return outcomeUnknown(err)
 	}
 	if p.own {

@@ -71,7 +71,8 @@ type Ended struct {
 }
 
 // Run calls the target under the lease, renews the lease while the target works, and finishes. The error is ErrLeaseLost
-// when the lease was gone before the target was called, ErrUndecided, or that of Redis: then the attempt's end is not recorded.
+// when the lease was gone before the target was called, or while it worked on a lane that holds what is ambiguous; ErrUndecided; or
+// that of Redis: then the attempt's end is not recorded.
 func (r *Runner) Run(ctx context.Context, a Attempt) (Ended, error) {
 	held, result, call := r.before(ctx, a)
 	end, err := r.freshen(ctx, a)
@@ -80,6 +81,12 @@ func (r *Runner) Run(ctx context.Context, a Attempt) (Ended, error) {
 	}
 	if call {
 		result = r.call(ctx, a, end)
+		if result.Reason == target.ReasonLeaseLost && a.Lane.Slot.HoldAmbiguous {
+			// The target may have done the work: as a retry it would run again by itself. Unfinished, it is unknown.
+			logging.FromContext(ctx).WarnContext(ctx, "attempt cut off with its lease: its outcome is unknown", logging.Ticket, a.Grant.Ticket,
+				logging.Request, a.Request.ID, logging.Attempt, a.Grant.Attempt)
+			return Ended{}, ErrLeaseLost
+		}
 	}
 	ended, err := r.end(context.WithoutCancel(ctx), a, result, held)
 	if err != nil {

@@ -46,7 +46,8 @@ func (s DeadLetters) Keep(ctx context.Context, lane Lane, d DeadLetter, encoded 
 			for _, member := range old {
 				tx.ZRem(ctx, keys.DeadLetters(), member)
 			}
-			tx.PExpireAt(ctx, keys.DeadLetters(), end.Add(time.Minute))
+			// From now on, not from its end: an older letter, kept again, must not take the list from newer ones.
+			tx.PExpire(ctx, keys.DeadLetters(), lane.Retention+time.Minute)
 			return nil
 		})
 	}

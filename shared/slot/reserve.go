@@ -64,7 +64,7 @@ type Reservation struct {
 	Due int64
 	// Confirmed says of a Duplicate that its task is known to be durable; Leased that it runs now.
 	Confirmed, Leased bool
-	// Unknown says of a Duplicate that its lease was lost and its lane stands on it.
+	// Unknown says of a Duplicate, or the caller's own again, that its lease was lost and its lane stands on it.
 	Unknown bool
 	// Record is set for Replayed.
 	Record Record

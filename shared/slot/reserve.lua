@@ -8,7 +8,7 @@
 -- Reply: REPLAY(the record's fields under rec.)   the record is terminal
 --        MISMATCH                    the id is in use with another fingerprint
 --        RUN(ticket, fence, expiry, attempt, k, slip)   granted
---        OK(ticket, slot, position, due)     a new ticket, or the caller's own again
+--        OK(ticket, slot, position, due, unknown)     a new ticket, or the caller's own again
 --        DUP(ticket, slot, position, due, confirmed, leased, unknown)   another caller's open ticket
 --        CANCELLED(ticket)           the lane was purged since it took its old ticket
 --        FULL(reason, depth, wait, slot)   refused, nothing changed; reason: depth, horizon, deadline
@@ -53,9 +53,9 @@ if e and e.r == r then
   redis.call('PEXPIREAT', REC, int(s['end']))
   save()
   local due = leased and math.max(e.due, expiry(mapped)) or e.due
-  if rec[4] == owner then return told('OK', mapped, 'due', int(due)) end
-  return told('DUP', mapped, 'due', int(due), 'confirmed', e.p == 0 and '1' or '0', 'leased', leased and '1' or '0',
-    'unknown', unknown(mapped, e) and '1' or '0')
+  local lost = unknown(mapped, e) and '1' or '0'
+  if rec[4] == owner then return told('OK', mapped, 'due', int(due), 'unknown', lost) end
+  return told('DUP', mapped, 'due', int(due), 'confirmed', e.p == 0 and '1' or '0', 'leased', leased and '1' or '0', 'unknown', lost)
 end
 
 begin()

@@ -118,6 +118,8 @@ var (
 	ErrGeneration = errors.New("slot: the lane is of a newer generation of Redis than this instance knows")
 	// ErrFormat says that a newer version of the code has written the lane.
 	ErrFormat = errors.New("slot: the lane was written by a newer version of the code: deploy that version here too")
+	// ErrMarks says that what outlived Redis of the lane cannot be read, and nothing happens on the lane before it can.
+	ErrMarks = errors.New("slot: what outlived Redis of the lane cannot be read")
 	// ErrReply says that a script answered something this code cannot read. It should never happen.
 	ErrReply = errors.New("slot: unreadable reply of a script")
 )
@@ -184,7 +186,9 @@ func (s *Store) run(ctx context.Context, sc script, lane Lane, records []string,
 func (s *Store) kept(ctx context.Context, key string) (marks string, err error) {
 	var m Marks
 	if s.Restore != nil {
-		m, err = s.Restore(ctx, key)
+		if m, err = s.Restore(ctx, key); err != nil {
+			err = fmt.Errorf("%w: %w", ErrMarks, err)
+		}
 	}
 	return m.argument(), err
 }

@@ -98,11 +98,12 @@ func (c *call) reservedBefore(r *record, e *entry, req slot.ReserveRequest) slot
 	if leased {
 		out.Due = max(e.due, c.l[t])
 	}
+	out.Unknown = c.unknown(t, e)
 	if r.owner == req.Owner {
 		out.Verdict = slot.Reserved
 		return out
 	}
-	out.Confirmed, out.Leased, out.Unknown = e.p == 0 || c.without(DuplicateUnconfirmed), leased, c.unknown(t, e)
+	out.Confirmed, out.Leased = e.p == 0 || c.without(DuplicateUnconfirmed), leased
 	return out
 }
 
@@ -200,6 +201,9 @@ func (c *call) grantOf(t int64, e *entry, owner string) slot.Grant {
 // export is the record as Reserve, Finish and Inspect tell it.
 func (c *call) export(id string) slot.Record {
 	r := c.records[id]
+	if r == nil { // expired, or deleted by hand
+		r = &record{}
+	}
 	return slot.Record{
 		ID: id, Status: slot.Status(r.status), Fingerprint: r.fp, Ticket: r.ticket, Fence: r.fence, Attempts: r.attempts,
 		Response: []byte(c.bodies[id].text), Reason: r.reason, Detail: r.detail, Target: r.target, Durable: r.durable == "1",

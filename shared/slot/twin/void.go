@@ -48,7 +48,8 @@ func (c *call) void(id string, t int64, atOnce bool, looked, fence int64) slot.V
 		return slot.Kept
 	}
 	unused := fence > 0 && e.fence == fence && e.att == 1
-	if e.r != id || e.p == 0 && !c.without(VoidUnconfirmedOnly) || c.live(t) && !unused && !c.without(VoidNotLeased) {
+	if e.r != id || e.p == 0 && !c.without(VoidUnconfirmedOnly) || c.live(t) && !unused && !c.without(VoidNotLeased) ||
+		c.unknown(t, e) && !unused {
 		return slot.Kept
 	}
 	if !atOnce && e.p >= looked && !c.without(VoidPastDeadline) {
