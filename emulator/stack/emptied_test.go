@@ -18,7 +18,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/seriatim/seriatim/emulator/stack"
+	"github.com/seriatim/seriatim/shared/generation"
 	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/target"
 )
@@ -39,9 +42,9 @@ type emptied struct {
 	first   map[string]time.Time // by lane: the first run since expect was called
 }
 
-func newEmptied(t *testing.T) *emptied {
+func newEmptied(t *testing.T, redisArgs ...string) *emptied {
 	t.Helper()
-	e := &emptied{t: t, redis: redistest.Start(t), effects: map[string][]string{}}
+	e := &emptied{t: t, redis: redistest.Start(t, redisArgs...), effects: map[string][]string{}}
 	work := &target.Set{}
 	work.Register("work", e.work)
 	var err error
@@ -148,11 +151,7 @@ func TestRedisIsEmptiedUnderFiveThousandWaitingRequests(t *testing.T) {
 	done := e.expect(lanes * warm)
 	e.submit(lanes, 0, warm)
 	<-done
-	if _, err := e.queue.PauseQueue(t.Context(), &cloudtaskspb.PauseQueueRequest{Name: stack.Queue}); err != nil {
-		t.Fatal(err)
-	}
-	// A delivery goes on with what comes as long as it is there.
-	await(t, "nobody drives a lane", func() bool { return e.Tasks.Stats().InFlight == 0 })
+	e.pause()
 	e.submit(lanes, warm, warm+each)
 
 	// Redis comes back empty. What is accepted from now on is for every lane the last.
@@ -160,9 +159,7 @@ func TestRedisIsEmptiedUnderFiveThousandWaitingRequests(t *testing.T) {
 	lost := time.Now()
 	e.redis.Restart()
 	e.submit(lanes, warm+each, warm+each+1)
-	if _, err := e.queue.ResumeQueue(t.Context(), &cloudtaskspb.ResumeQueueRequest{Name: stack.Queue}); err != nil {
-		t.Fatal(err)
-	}
+	e.resume()
 	<-done
 	t.Logf("all %d requests that waited in %d lanes, and those after them, are done %s after the loss; quarantine %s", lanes*each, lanes,
 		time.Since(lost).Round(time.Millisecond), (emptiedLease * 4 / 3).Round(time.Millisecond))
@@ -183,4 +180,60 @@ func TestRedisIsEmptiedUnderFiveThousandWaitingRequests(t *testing.T) {
 		}
 	}
 	t.Logf("%d neighbours among what waited are out of order", inversions)
+}
+
+// pause has no task delivered any more, and waits for those under way: a delivery goes on with what comes as long as it is there.
+func (e *emptied) pause() {
+	e.t.Helper()
+	if _, err := e.queue.PauseQueue(e.t.Context(), &cloudtaskspb.PauseQueueRequest{Name: stack.Queue}); err != nil {
+		e.t.Fatal(err)
+	}
+	await(e.t, "nobody drives a lane", func() bool { return e.Tasks.Stats().InFlight == 0 })
+}
+
+func (e *emptied) resume() {
+	e.t.Helper()
+	if _, err := e.queue.ResumeQueue(e.t.Context(), &cloudtaskspb.ResumeQueueRequest{Name: stack.Queue}); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// A Redis that comes back from a snapshot shows requests as waiting that have been done since, and whose tasks are gone.
+func TestRedisComesBackFromASnapshot(t *testing.T) {
+	t.Parallel()
+	const lanes, old, each = 5, 20, 50 // requests below old are done when the snapshot is loaded, and wait in it from warm on
+	const warm = 10
+	e := newEmptied(t, "--dir", t.TempDir())
+	rdb := e.redis.Client()
+	done := e.expect(lanes * warm)
+	e.submit(lanes, 0, warm)
+	<-done
+	e.pause()
+	e.submit(lanes, warm, old)
+	_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { // as if it were taken four minutes ago
+		p.PExpire(t.Context(), generation.Key, rdb.PTTL(t.Context(), generation.Key).Val()-4*time.Minute)
+		p.Save(t.Context())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done = e.expect(lanes * (old - warm))
+	e.resume()
+	<-done
+	e.pause()
+	e.submit(lanes, old, each)
+
+	done = e.expect(lanes * (each - old + 1))
+	e.redis.Restart()
+	e.submit(lanes, each, each+1)
+	e.resume()
+	<-done
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key, list := range e.effects {
+		if last := fmt.Sprint(each); len(list) != each+1 || list[each] != last {
+			t.Errorf("%s: %d effects, the last of %s; want %d, and %s after all that was accepted before", key, len(list), list[len(list)-1], each+1, last)
+		}
+	}
 }

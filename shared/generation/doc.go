@@ -9,7 +9,10 @@
 //   - restarted empty, flushed, or moved to an empty server: no marker;
 //   - failed over to a replica, which may lack the last writes: the marker came with the data, but names another run_id;
 //   - the same process was demoted and promoted again: another master_replid;
-//   - a marker below a number that a process has seen: rolled back with the data.
+//   - a marker below a number that a process has seen: rolled back with the data;
+//   - a marker of another server that nobody has touched for three minutes: a snapshot was loaded. Its lanes count as lost like those
+//     of an emptied Redis, since what they show as waiting was done long ago; so they do where Redis was away, or without a request
+//     or a sweep, for that long before a failover. Where nothing outlives Redis they are kept.
 //
 // # The protocol
 //

@@ -21,6 +21,9 @@ const Key = "seriatim-generation"
 // markerLife is how long the marker stays after the last connection: every key expires, and the marker after every lane.
 const markerLife = 366 * 24 * time.Hour
 
+// touchedWithin is how often its time to live is set anew, at most: marker.lua tells by it how old a marker is that came with lanes.
+const touchedWithin = 10 * time.Second
+
 // ErrMarker says that the marker was written by somebody else. Delete the key: Redis then counts as emptied.
 var ErrMarker = errors.New("generation: key " + Key + " cannot be read")
 

@@ -156,9 +156,9 @@ func (t *Tracker) Verify(ctx context.Context, number int64) error {
 	return errors.Join(slot.ErrLost, t.Refresh(ctx))
 }
 
-// extend has the marker outlive every lane, without a write at every connect.
+// extend has the marker outlive every lane, and tell that it is in use, without a write at every connect.
 func (s sight) extend(ctx context.Context, conn *redis.Conn) error {
-	if s.expires >= markerLife/2 {
+	if s.expires >= markerLife-touchedWithin {
 		return nil
 	}
 	return conn.PExpire(ctx, Key, markerLife).Err()

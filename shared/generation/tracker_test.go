@@ -209,7 +209,7 @@ func TestTheMarkerSaysWhenRedisWasFoundEmptyLast(t *testing.T) {
 		of := func(fields int) slot.Generation {
 			parts := strings.Split(rdb.Get(ctx, Key).Val(), "|")
 			parts[3] = "another/server"
-			ok(t, rdb.Set(ctx, Key, strings.Join(parts[:fields], "|"), time.Hour).Err())
+			ok(t, rdb.Set(ctx, Key, strings.Join(parts[:fields], "|"), redis.KeepTTL).Err())
 			return p.refresh()
 		}
 		if after := of(7); after.Emptied != found.Number {
@@ -217,6 +217,53 @@ func TestTheMarkerSaysWhenRedisWasFoundEmptyLast(t *testing.T) {
 		}
 		if after := of(6); after.Emptied != 0 {
 			t.Errorf("%+v after a marker of older code, want 0", after)
+		}
+	})
+}
+
+// A snapshot that is loaded brings lanes of old, whose requests were done since.
+func TestAMarkerThatNobodyHasTouchedForLongCameWithASnapshot(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		first func(context.Context) (bool, error) // nil: nothing outlives Redis
+		age   time.Duration
+		stale bool
+	}{
+		{"a moment is a failover", yes, time.Minute, false},
+		{"minutes are a snapshot", yes, 4 * time.Minute, true},
+		{"an hour is one", yes, time.Hour, true},
+		{"but nothing is given up that cannot be restored", nil, time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+				ctx := t.Context()
+				p := start(t, rdb.Options().Addr, tt.first)
+				before := p.connect()
+				parts := strings.Split(rdb.Get(ctx, Key).Val(), "|")
+				parts[3] = "another/server"
+				ok(t, rdb.Set(ctx, Key, strings.Join(parts, "|"), rdb.PTTL(ctx, Key).Val()-tt.age).Err())
+				after := p.refresh()
+				if after.Number <= before.Number || (after.Emptied == after.Number) != tt.stale {
+					t.Errorf("generation %+v after %+v, want a new one that counts as emptied: %t", after, before, tt.stale)
+				}
+			})
+		})
+	}
+}
+
+func TestAMarkerInUseIsTouched(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		p := start(t, rdb.Options().Addr, yes)
+		p.connect()
+		whole := rdb.PTTL(ctx, Key).Val()
+		ok(t, rdb.PExpire(ctx, Key, whole-time.Minute).Err())
+		p.check()
+		if now := rdb.PTTL(ctx, Key).Val(); now < whole-time.Minute/2 {
+			t.Errorf("it lives for %s, want %s again", now, whole)
 		}
 	})
 }
