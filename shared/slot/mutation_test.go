@@ -33,7 +33,7 @@ var mutations = map[string]struct {
 	"start waits for the pace":         {slottest.Edit{Old: "and runnable and now >= runAt(x, e)", New: "and runnable"}, "I3", 2},
 	"reserve waits for the pace":       {slottest.Edit{Old: "now >= runAt(t, false)", New: "true"}, "I3", 44},
 	"a burst of b is not one of b + 1": {slottest.Edit{Old: "arrival() - (burst - 1) * spacing", New: "arrival() - burst * spacing"}, "I3", 2},
-	"a confirmed ticket is not voided": {slottest.Edit{Old: "e.p == 0 or live(t)", New: "live(t)"}, "I4", 14},
+	"a confirmed ticket is not voided": {slottest.Edit{Old: "e.p == 0 or (live(t)", New: "(live(t)"}, "I4", 14},
 	"start confirms":                   {slottest.Edit{Old: "if e.p ~= 0 then\n  e.p = 0\n  put(x, e)\nend\nif s.miss", New: "if s.miss"}, "I4", 10},
 	"a snooze records k":               {slottest.Edit{Old: "e.k, e.due, e.here = math.max(e.k, k + 1),", New: "e.k, e.due, e.here = e.k,"}, "I4", 0},
 	"a retry records k":                {slottest.Edit{Old: "e.k = math.max(e.k, narg(8) + 1)", New: ""}, "I4", 2},

@@ -119,5 +119,5 @@ put(t, e)
 extendForTask()
 redis.call('PEXPIREAT', REC, int(s['end']))
 save()
-return reply('OK', 'ticket', int(t), 'slot', int(at), 'position', int(waiting + 1), 'due', int(e.due), 'young', young(),
+return reply('OK', 'ticket', int(t), 'slot', int(at), 'position', int(waiting + 1), 'due', int(e.due), 'unknown', '0', 'young', young(),
   'new', fresh())
