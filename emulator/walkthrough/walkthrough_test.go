@@ -61,12 +61,12 @@ func (r run) do(t *testing.T) {
 
 func TestPacedLane(t *testing.T) {
 	t.Parallel()
-	run{requests: 1000, spacing: 20 * time.Millisecond, dispatches: 2.5}.do(t)
+	run{requests: 400, spacing: 20 * time.Millisecond, dispatches: 2.5}.do(t)
 }
 
 func TestPacedLaneOnRealRedis(t *testing.T) {
 	t.Parallel()
-	run{requests: 500, spacing: 20 * time.Millisecond, realRedis: true, dispatches: 2.5}.do(t)
+	run{requests: 1000, spacing: 20 * time.Millisecond, realRedis: true, dispatches: 2.5}.do(t)
 }
 
 func TestOrderOnlyLane(t *testing.T) {
@@ -76,7 +76,7 @@ func TestOrderOnlyLane(t *testing.T) {
 
 func TestPacedLaneWithLateDispatches(t *testing.T) {
 	t.Parallel()
-	run{requests: 1000, spacing: 20 * time.Millisecond, faults: "late=0.01:1s-3s", dispatches: 2.5}.do(t)
+	run{requests: 400, spacing: 20 * time.Millisecond, faults: "late=0.02:1s-3s", dispatches: 2.5}.do(t)
 }
 
 func TestPacedLaneWithEveryFault(t *testing.T) {
