@@ -40,7 +40,6 @@ type recorded struct {
 	Rollbacks  int   `json:"rollbacks"`
 	Violations int   `json:"violations"` // runs with any
 	Exceptions tally `json:"exceptions"`
-	Mutations  tally `json:"mutations"` // that are caught, by what
 }
 
 // write records the run in a file.
@@ -51,19 +50,10 @@ func (s *sums) write(t *testing.T, name string) {
 	out := recorded{
 		Date: s.began.Format(time.DateOnly), Seconds: int(time.Since(s.began).Seconds()), Seeds: s.seeds, Requests: s.requests, Stormy: s.stormy,
 		Steps: s.steps, Runs: s.runs, Faults: s.kinds, Losses: tally{}.plus(s.losses), Rollbacks: s.losses[string(simulation.RolledBack)],
-		Violations: s.broken, Exceptions: s.exceptions, Mutations: tally{},
+		Violations: s.broken, Exceptions: s.exceptions,
 	}
 	delete(out.Losses, string(simulation.RolledBack))
 	delete(out.Faults, "loss") // they are the losses
-	for _, l := range listed(t) {
-		switch l.how {
-		case "-":
-		case "test":
-			out.Mutations["by a directed test"]++
-		default:
-			out.Mutations["by a seed"]++
-		}
-	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(name), 0o755)

@@ -14,11 +14,10 @@ import (
 
 	apiv2 "cloud.google.com/go/cloudtasks/apiv2"
 	"cloud.google.com/go/cloudtasks/apiv2/cloudtaskspb"
+	"github.com/redis/go-redis/v9"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/seriatim/seriatim/emulator/stack"
 	"github.com/seriatim/seriatim/shared/generation"

@@ -4,22 +4,17 @@ import (
 	"context"
 	"net/http"
 	"testing"
-	"time"
 
-	"github.com/seriatim/seriatim/shared/redisconn/redistest"
 	"github.com/seriatim/seriatim/shared/slot"
 	"github.com/seriatim/seriatim/shared/target"
 )
 
 func TestAnOwnRunThatMightNotFitIsLeftToTheRedelivery(t *testing.T) {
 	t.Parallel()
-	m := redistest.Miniredis(t)
-	b := setup(t, redistest.Client(t, m), "spacing: 0s")
-	now := time.Now()
-	m.SetTime(now)
+	b := newTimed(t, "spacing: 0s")
 	b.submit("late")
 	own := b.submit("own")
-	m.SetTime(now.Add(2 * slot.Grace)) // the first one's task has not come: who waits behind it drives it
+	b.forward(2 * slot.Grace) // the first one's task has not come: who waits behind it drives it
 	clock := &hurried{}
 	b.Clock = clock
 	b.behave = func(context.Context, target.Request) (target.Response, error) {

@@ -199,6 +199,14 @@ func ok(t *testing.T, errs ...error) {
 	}
 }
 
+// foreign makes the marker that of another server, which brought that many of its fields along, and how long it lives.
+func foreign(t *testing.T, rdb *redis.Client, fields int, life time.Duration) {
+	t.Helper()
+	parts := strings.Split(rdb.Get(t.Context(), Key).Val(), "|")
+	parts[3] = "another/server"
+	ok(t, rdb.Set(t.Context(), Key, strings.Join(parts[:fields], "|"), life).Err())
+}
+
 // follow makes replica a replica of s and waits until it has all.
 func follow(t *testing.T, replica *redis.Client, s *redistest.Server) {
 	t.Helper()

@@ -207,9 +207,7 @@ func TestTheMarkerSaysWhenRedisWasFoundEmptyLast(t *testing.T) {
 		}
 		// of is the generation after a failover, which brings that many fields of the marker along.
 		of := func(fields int) slot.Generation {
-			parts := strings.Split(rdb.Get(ctx, Key).Val(), "|")
-			parts[3] = "another/server"
-			ok(t, rdb.Set(ctx, Key, strings.Join(parts[:fields], "|"), redis.KeepTTL).Err())
+			foreign(t, rdb, fields, redis.KeepTTL)
 			return p.refresh()
 		}
 		if after := of(7); after.Emptied != found.Number {
@@ -238,12 +236,9 @@ func TestAMarkerThatNobodyHasTouchedForLongCameWithASnapshot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, rdb *redis.Client) {
-				ctx := t.Context()
 				p := start(t, rdb.Options().Addr, tt.first)
 				before := p.connect()
-				parts := strings.Split(rdb.Get(ctx, Key).Val(), "|")
-				parts[3] = "another/server"
-				ok(t, rdb.Set(ctx, Key, strings.Join(parts, "|"), rdb.PTTL(ctx, Key).Val()-tt.age).Err())
+				foreign(t, rdb, 7, rdb.PTTL(t.Context(), Key).Val()-tt.age)
 				after := p.refresh()
 				if after.Number <= before.Number || (after.Emptied == after.Number) != tt.stale {
 					t.Errorf("generation %+v after %+v, want a new one that counts as emptied: %t", after, before, tt.stale)

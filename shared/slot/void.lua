@@ -5,8 +5,8 @@
 --      +4 instant ms before which the caller's look for the task did not begin (0: now)
 --      +5 fence of the lease that the caller holds and has not used (0: none)
 -- Reply: VOIDED(next head) | KEPT(next head)
--- Invariant: a confirmed ticket, another's live lease and a request whose outcome is unknown are never voided. The look for the task began after the deadline that stands
--- now: a retry sets a later one, and a look from before it proves nothing.
+-- Invariant: a confirmed ticket, another's live lease and a request whose outcome is unknown are never voided. The look for the task
+-- began after the deadline that stands now: a retry sets a later one, and a look from before it proves nothing.
 
 local t, r, atOnce = narg(1), arg(2), arg(3) == '1'
 local looked = narg(4) > 0 and narg(4) or now
